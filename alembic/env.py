@@ -1,0 +1,30 @@
+"""Alembic's entry: runs the migrations on the connection that `jobrunner migrate` hands over."""
+
+from alembic import context
+
+from jobrunner.store.schema import VERSION_TABLE, metadata
+
+
+def run() -> None:
+    """Online on the given connection, inside its open transaction; offline as SQL text."""
+    settings = context.config.attributes
+    if context.is_offline_mode():
+        context.configure(
+            dialect_name=settings["dialect_name"],
+            output_buffer=settings["output"],
+            version_table=VERSION_TABLE,
+            literal_binds=True,
+            transactional_ddl=True,
+        )
+    else:
+        context.configure(
+            connection=settings["connection"],
+            version_table=VERSION_TABLE,
+            target_metadata=metadata,
+            transactional_ddl=True,
+        )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+run()

@@ -1,0 +1,179 @@
+"""The core: definitions, runs, keys, attempts, ticks, events, and what is due."""
+
+from alembic import op
+from jobrunner.store import dialect
+
+revision = "0001"
+down_revision = None
+
+TABLES = """
+CREATE TABLE job_state (
+  id INTEGER NOT NULL CONSTRAINT job_state_pkey PRIMARY KEY CONSTRAINT job_state_single CHECK (id = 1),
+  oldest_code INTEGER NOT NULL,
+  pruned_at {time},
+  clock_offset {key} NOT NULL DEFAULT 0
+);
+INSERT INTO job_state (id, oldest_code) VALUES (1, 1);
+CREATE TABLE job_definitions (
+  id {identity},
+  name VARCHAR(200) NOT NULL CONSTRAINT job_definitions_name_key UNIQUE,
+  job_type VARCHAR(200) NOT NULL,
+  payload {json} NOT NULL,
+  schedule VARCHAR(200),
+  timezone VARCHAR(100) NOT NULL,
+  source VARCHAR(20) NOT NULL,
+  last_slot_at {time} NOT NULL,
+  next_run_at {time},
+  paused_at {time},
+  removed_at {time},
+  last_error TEXT,
+  created_at {time} NOT NULL,
+  updated_at {time} NOT NULL
+);
+CREATE TABLE job_runs (
+  id {identity},
+  definition_id {key} CONSTRAINT job_runs_definition_id_fkey REFERENCES job_definitions (id),
+  job_type VARCHAR(200) NOT NULL,
+  payload {json} NOT NULL,
+  status VARCHAR(20) NOT NULL
+    CONSTRAINT job_runs_status CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'dead', 'cancelled')),
+  priority SMALLINT NOT NULL,
+  run_at {time} NOT NULL,
+  scheduled_for {time},
+  idempotency_key VARCHAR(500),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  max_attempts INTEGER,
+  timeout {seconds},
+  locked_by VARCHAR(300),
+  host VARCHAR(255),
+  locked_until {time},
+  lease_token VARCHAR(32),
+  claimed_at {time},
+  started_at {time},
+  heartbeat_at {time},
+  cancel_requested_at {time},
+  failed_at {time},
+  finished_at {time},
+  releases INTEGER NOT NULL DEFAULT 0,
+  lease_expiries INTEGER NOT NULL DEFAULT 0,
+  error_type VARCHAR(200),
+  last_error TEXT,
+  result {json},
+  progress {json},
+  output TEXT,
+  created_at {time} NOT NULL,
+  updated_at {time} NOT NULL,
+  CONSTRAINT job_runs_lease CHECK (
+    (status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)),
+  CONSTRAINT job_runs_finished CHECK (
+    (status IN ('succeeded', 'dead', 'cancelled')) = (finished_at IS NOT NULL)),
+  CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
+  CONSTRAINT job_runs_definition_id_scheduled_for_key UNIQUE (definition_id, scheduled_for)
+){room_for_hot_updates};
+CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
+CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed');
+CREATE INDEX job_runs_lease ON job_runs (id) WHERE status = 'running';
+CREATE INDEX job_runs_finished ON job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
+CREATE TABLE job_keys (
+  job_type VARCHAR(200) NOT NULL,
+  idempotency_key VARCHAR(500) NOT NULL,
+  run_id {key},
+  created_at {time} NOT NULL,
+  CONSTRAINT job_keys_pkey PRIMARY KEY (job_type, idempotency_key)
+);
+CREATE TABLE job_attempts (
+  id {identity},
+  run_id {key} NOT NULL CONSTRAINT job_attempts_run_id_fkey REFERENCES job_runs (id) ON DELETE CASCADE,
+  sequence INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  lease_token VARCHAR(32) NOT NULL,
+  worker VARCHAR(300) NOT NULL,
+  host VARCHAR(255) NOT NULL,
+  started_at {time} NOT NULL,
+  finished_at {time} NOT NULL,
+  outcome VARCHAR(20) NOT NULL,
+  error_type VARCHAR(200),
+  error TEXT,
+  traceback TEXT,
+  output TEXT,
+  exit_signal INTEGER,
+  CONSTRAINT job_attempts_run_id_sequence_key UNIQUE (run_id, sequence),
+  CONSTRAINT job_attempts_run_id_lease_token_key UNIQUE (run_id, lease_token)
+);
+CREATE TABLE job_ticks (
+  id {identity},
+  host VARCHAR(255) NOT NULL,
+  worker VARCHAR(300) NOT NULL,
+  version VARCHAR(50) NOT NULL,
+  started_at {time} NOT NULL,
+  finished_at {time},
+  counts {json},
+  error TEXT
+);
+CREATE INDEX job_ticks_started_at ON job_ticks (started_at);
+CREATE TABLE job_events (
+  id {identity},
+  at {time} NOT NULL,
+  actor VARCHAR(300) NOT NULL,
+  action VARCHAR(50) NOT NULL,
+  run_id {key},
+  definition_id {key},
+  detail {json} NOT NULL
+);
+CREATE INDEX job_events_at ON job_events (at);
+CREATE INDEX job_events_run_id ON job_events (run_id);
+CREATE INDEX job_events_definition_id ON job_events (definition_id);
+"""
+
+# The statuses stand here as literals, so that the partial indexes serve every reader of the views.
+VIEWS = """
+CREATE VIEW job_claimable AS
+  SELECT id, job_type, priority, run_at, lease_expiries FROM job_runs
+  WHERE status IN ('queued', 'failed') AND run_at <= {now};
+CREATE VIEW job_expandable AS
+  SELECT id, next_run_at FROM job_definitions
+  WHERE schedule IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL
+    AND (next_run_at IS NULL OR next_run_at <= {now});
+-- No lease is longer than ten minutes: one that seems to be is left from before the clock stepped back.
+CREATE VIEW job_recoverable AS
+  SELECT id, host, locked_by FROM job_runs
+  WHERE status = 'running' AND (locked_until <= {now} OR locked_until > {now} + {ten_minutes});
+CREATE VIEW job_due AS
+  SELECT 'claim' AS kind, id, run_at AS due_at FROM job_claimable
+  UNION ALL SELECT 'expand', id, next_run_at FROM job_expandable
+  UNION ALL SELECT 'recover', id, NULL FROM job_recoverable;
+CREATE VIEW job_dead AS
+  SELECT id, job_type, finished_at, attempts, error_type, last_error, payload FROM job_runs
+  WHERE status = 'dead';
+CREATE VIEW job_stuck AS
+  SELECT id, job_type, host, locked_by, started_at, locked_until, timeout FROM job_runs
+  WHERE status = 'running' AND (locked_until <= {now}
+    OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
+"""
+
+NAMES = ("events", "ticks", "attempts", "keys", "runs", "definitions", "state")
+VIEW_NAMES = ("stuck", "dead", "due", "recoverable", "expandable", "claimable")
+
+
+def upgrade() -> None:
+    name = op.get_context().dialect.name
+    words = dialect.ddl_words(name)
+    _run(TABLES, words)
+    for statement in dialect.clock_statements(name):
+        op.execute(statement)
+    _run(VIEWS, words)
+
+
+def downgrade() -> None:
+    for view in VIEW_NAMES:
+        op.execute(f"DROP VIEW job_{view}")
+    for statement in dialect.clock_removal(op.get_context().dialect.name):
+        op.execute(statement)
+    for table in NAMES:
+        op.execute(f"DROP TABLE job_{table}")
+
+
+def _run(script: str, words: dict[str, str]) -> None:
+    for statement in script.split(";\n"):
+        if statement.strip():
+            op.execute(statement.strip().format(**words))

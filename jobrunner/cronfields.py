@@ -1,0 +1,237 @@
+"""Reads the five fields of a schedule, and refuses, with the remedy, what cron would misread without a word.
+
+The grammar is Debian's, plus three day forms of our own: `L` and `LW` in day-of-month, `5L` and `mon#2` in
+day-of-week. Why each refusal exists is told in docs/adr/0007-debian-cron-instants.md.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from jobrunner.errors import BadSchedule
+
+MAX_LENGTH = 1000
+
+# A fixed local reading to ask from, so that no answer depends on the day it is asked.
+SOME_MIDNIGHT = datetime.fromisoformat("2000-01-01")
+
+ALIASES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+# Spelled out: the calendar module of Python speaks the language of the locale.
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
+_WEEKDAYS = {name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+
+_ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
+_OUR_WEEKDAYS = re.compile(rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.I | re.A)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What one of the five fields may hold."""
+
+    title: str
+    low: int
+    high: int
+    wraps_at: int  # the last value before the field starts again: 6 for weekdays, where 7 is 0 once more
+    names: dict[str, int]
+    ours: re.Pattern[str] | None = None
+
+
+_KINDS = (
+    _Kind("minute", 0, 59, 59, {}),
+    _Kind("hour", 0, 23, 23, {}),
+    _Kind("day-of-month", 1, 31, 31, {}, re.compile(r"LW?", re.I | re.A)),
+    _Kind("month", 1, 12, 12, _MONTHS),
+    _Kind("day-of-week", 0, 7, 6, _WEEKDAYS, _OUR_WEEKDAYS),
+)
+_ORDER = " ".join(kind.title for kind in _KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A schedule that was read: five fields, aliases resolved, each known to be well formed."""
+
+    minute: str
+    hour: str
+    day: str
+    month: str
+    weekday: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.minute} {self.hour} {self.day} {self.month} {self.weekday}"
+
+    @property
+    def days_only(self) -> str:
+        """The same days, at midnight. Day rules look at the day fields alone, so the days do not change."""
+        return f"0 0 {self.day} {self.month} {self.weekday}"
+
+    @property
+    def fixed_time(self) -> bool:
+        """Whether the job has a time of day, which daylight saving may move; the others follow real time."""
+        return not (self.minute.startswith("*") or self.hour.startswith("*"))
+
+
+def read(expression: str) -> Fields:
+    """The fields of `expression`. Raises BadSchedule, in one line, when it is not a schedule."""
+    # Asked before the cache, which cannot take a list or a dict.
+    if not isinstance(expression, str):
+        raise _refusal(expression, f"it must be text, not {type(expression).__name__}")
+    return _read(expression)
+
+
+@lru_cache(maxsize=1024)
+def _read(expression: str) -> Fields:
+    parts = _split(expression)
+    for kind, part in zip(_KINDS, parts, strict=True):
+        for item in part.split(","):
+            complaint = _complaint(kind, item)
+            if complaint:
+                raise _refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
+    fields = Fields(*parts)
+    _must_fire(expression, fields)
+    return fields
+
+
+def quoted(text: object) -> str:
+    """`text` fit for one line of an error: control characters escaped, cut when long."""
+    shown = ascii(text)
+    return shown if len(shown) <= 80 else f"{shown[:76]}..."
+
+
+def _refusal(expression: object, reason: str) -> BadSchedule:
+    return BadSchedule(f"bad schedule {quoted(expression)}: {reason}")
+
+
+def _split(expression: str) -> list[str]:
+    _must_be_plain(expression)
+    # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
+    parts = expression.replace("\t", " ").split()
+    if not parts:
+        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', or '@daily'")
+    if parts[0].startswith("@"):
+        return _alias(expression, parts)
+    if "=" in parts[0]:
+        raise _refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
+    if len(parts) != 5:
+        raise _refusal(
+            expression,
+            f"it needs 5 fields ({_ORDER}) and has {len(parts)};"
+            " seconds, years and a command are not part of a schedule",
+        )
+    return parts
+
+
+def _must_be_plain(expression: str) -> None:
+    if len(expression) > MAX_LENGTH:
+        raise _refusal(expression, f"it has {len(expression)} characters, at most {MAX_LENGTH} are read")
+    for character in expression:
+        if character in "\r\n":
+            raise _refusal(expression, "it must be one line; remove the line break")
+        if not (character == "\t" or " " <= character <= "~"):
+            raise _refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
+
+
+def _alias(expression: str, parts: list[str]) -> list[str]:
+    name = parts[0].lower()
+    if name == "@reboot":
+        raise _refusal(
+            expression,
+            "@reboot is no time, and a tick cannot know of a restart;"
+            " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
+        )
+    if name not in ALIASES:
+        raise _refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
+    if len(parts) > 1:
+        raise _refusal(expression, f"{name} stands alone; remove what follows it")
+    return ALIASES[name].split()
+
+
+def _complaint(kind: _Kind, item: str) -> str | None:
+    """Why `item` is refused, and what to write instead; None when cron reads it as it looks."""
+    if not item:
+        return "a list has an empty place; write it without the stray comma"
+    if kind.ours and kind.ours.fullmatch(item):
+        return None
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        return f"{quoted(item)} is not understood; {_forms(kind)}"
+    first, last, step = match["first"], match["last"], match["step"]
+    for value in (first, last):
+        if value is not None and (wrong := _wrong_value(kind, value)):
+            return wrong
+    if last is not None and _number(kind, first) > _number(kind, last):
+        return f"the range {quoted(item)} runs backwards; write {_wrapped(kind, first, last)}"
+    if step is not None:
+        return _wrong_step(kind, first, last, step)
+    return None
+
+
+def _wrong_value(kind: _Kind, value: str) -> str | None:
+    if _DIGITS.fullmatch(value):
+        if kind.low <= int(value) <= kind.high:
+            return None
+        return f"{value[:20]} is out of range; write {kind.low} to {kind.high}"
+    if value.lower() in kind.names:
+        return None
+    return f"{quoted(value)} is not understood; {_forms(kind)}"
+
+
+def _wrong_step(kind: _Kind, first: str | None, last: str | None, step: str) -> str | None:
+    most = kind.wraps_at - kind.low + 1
+    if int(step) == 0:
+        return "a step of 0 leads nowhere; write a step of 1 or more"
+    if first is not None and last is None:
+        # Debian refuses 5/15, others read it as 5 and drop the rest, others again as 5-59/15.
+        return f"a step needs a range to walk through; write {first}-{kind.wraps_at}/{step[:9]}"
+    if int(step) > most:
+        # */90 reads like "every 90 minutes" and would be minute 0 of every hour.
+        return f"a step of {step[:9]} never takes a second step; write at most {most}"
+    return None
+
+
+def _number(kind: _Kind, value: str) -> int:
+    return int(value) if _DIGITS.fullmatch(value) else kind.names[value.lower()]
+
+
+def _wrapped(kind: _Kind, first: str, last: str) -> str:
+    """The list that says what a backward range such as 22-2 means."""
+    start, end = _number(kind, first), _number(kind, last)
+    if kind.wraps_at == 6 and end == 0:
+        return f"{start}-7"
+    spans = ((start, kind.wraps_at), (kind.low, end))
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+
+
+def _forms(kind: _Kind) -> str:
+    low, high = kind.low, kind.high
+    names = f" or names such as {next(iter(kind.names))}" if kind.names else ""
+    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(kind.title, "")
+    return f"write numbers {low} to {high}{names}, a list 1,3, a range 1-5, a step */2 or 1-5/2{ours}"
+
+
+def _must_fire(expression: str, fields: Fields) -> None:
+    from cronsim import CronSim, CronSimError
+
+    # Every weekday meets 29 February within 28 years of the start, and cronsim looks 50 years ahead.
+    try:
+        next(CronSim(fields.text, SOME_MIDNIGHT))
+    except (CronSimError, StopIteration):
+        raise _refusal(
+            expression,
+            f"it can never fire: no day has day-of-month {quoted(fields.day)}, month {quoted(fields.month)}"
+            f" and day-of-week {quoted(fields.weekday)}; write a day that exists",
+        ) from None

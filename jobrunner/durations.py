@@ -1,0 +1,63 @@
+"""Durations as people write them: ``3s``, ``2m``, ``1h30m``, ``500ms`` or plain seconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from jobrunner.errors import UsageError
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])", re.ASCII)
+_WHOLE = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+", re.ASCII)
+_PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_LONGEST = timedelta(days=3660)
+
+Duration = timedelta | str | int | float
+"""What the public functions take: a timedelta, text such as ``"90s"``, or a number of seconds."""
+
+
+def parse_duration(value: Duration) -> timedelta:
+    """Turn text, a number of seconds or a timedelta into a timedelta of zero or more.
+
+    Raises UsageError for anything else, for negative values and for more than ten years.
+    """
+    if isinstance(value, bool):
+        raise UsageError(f"{value!r} is not a duration; write it as 30s, 5m or 1h30m")
+    if isinstance(value, timedelta):
+        duration = value
+    else:
+        duration = timedelta(seconds=_seconds(value))
+    if not timedelta(0) <= duration <= _LONGEST:
+        raise UsageError(f"the duration {value} is out of range; it must lie between 0 and ten years")
+    return duration
+
+
+def _seconds(value: str | int | float) -> float:
+    text = str(value).strip()
+    if len(text) > 40:
+        raise UsageError("a duration of more than 40 characters; write it as 30s, 5m or 1h30m")
+    if _PLAIN.fullmatch(text):
+        seconds = float(text)
+    elif _WHOLE.fullmatch(text):
+        seconds = sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
+    else:
+        raise UsageError(f"{text!r} is not a duration; write it as 30s, 5m or 1h30m")
+    # timedelta overflows on its own terms; the range check of the caller says it better.
+    return min(seconds, _LONGEST.total_seconds() + 1)
+
+
+def format_duration(duration: timedelta) -> str:
+    """Render for people: the two largest units, e.g. ``1h30m``, ``45s``, ``2d3h``; below a second ``250ms``."""
+    seconds = duration.total_seconds()
+    if seconds < 0:
+        return "-" + format_duration(-duration)
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms" if seconds else "0s"
+    rest = round(seconds)
+    parts = []
+    for unit in ("d", "h", "m", "s"):
+        amount, rest = divmod(rest, int(_UNIT_SECONDS[unit]))
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts[:2])

@@ -1,0 +1,58 @@
+"""The error tree. Each message tells the operator what to do; each class knows its exit code.
+
+Expected refusals (lease lost, slot already taken, key already used) are return values, not errors.
+"""
+
+from __future__ import annotations
+
+
+class JobrunnerError(Exception):
+    """Whatever jobrunner itself refuses or cannot do. The message is one line and safe to show."""
+
+    exit_code = 1
+
+
+class NotFoundError(JobrunnerError):
+    """No row of that id or name."""
+
+
+class UsageError(JobrunnerError):
+    """The request itself is wrong: nothing was written."""
+
+    exit_code = 2
+
+
+class BadPayload(UsageError):
+    """The payload is not something that both databases can hold and every handler can read."""
+
+
+class BadSchedule(UsageError):
+    """The cron expression or the time zone cannot be used."""
+
+
+class UnknownJobType(UsageError):
+    """No handler of that name on this host."""
+
+
+class DatabaseUnavailable(JobrunnerError):
+    """The database cannot be reached, or was lost on the way."""
+
+    exit_code = 69
+
+
+class ConnectionLost(DatabaseUnavailable):
+    """An open connection died. Whether the last COMMIT was applied is unknown."""
+
+
+class ConfigurationError(JobrunnerError):
+    """A setting is wrong or missing."""
+
+    exit_code = 78
+
+
+class SchemaMismatch(ConfigurationError):
+    """The database's schema and this code do not serve each other."""
+
+
+class HandlersUnavailable(ConfigurationError):
+    """The handler modules could not be imported by a child process."""

@@ -1,0 +1,115 @@
+"""What a payload may be: a JSON object that both databases can hold. Checked on every way in.
+
+PostgreSQL refuses NUL, NaN, infinities and lone surrogates where SQLite takes them, so the check
+stands before either sees the text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jobrunner.errors import BadPayload
+
+DEFAULT_LIMIT_BYTES = 256 * 1024
+_DEEPEST = 64
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+Payload = dict[str, Any]
+
+
+def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
+    """Read a payload from JSON text. Raises BadPayload with one line that says what is wrong."""
+    if len(text) > limit_bytes:
+        raise _too_large(limit_bytes)
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except BadPayload:
+        raise
+    except RecursionError:
+        raise BadPayload(f"the payload is nested deeper than {_DEEPEST} levels") from None
+    except json.JSONDecodeError as error:
+        raise BadPayload(f"the payload is not JSON: {error.msg} at character {error.pos + 1}") from None
+    except ValueError:
+        raise BadPayload("the payload holds a number with too many digits") from None
+    return check_payload(value, limit_bytes)
+
+
+def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
+    """Return the payload if every database and handler can hold it; else raise BadPayload."""
+    if not isinstance(value, Mapping):
+        raise BadPayload(f"the payload must be a JSON object, not {_json_name(value)}")
+    _check_value(value, "the payload", _DEEPEST)
+    payload = dict(value)
+    try:
+        text = encode_payload(payload)
+    except ValueError:
+        raise BadPayload("the payload holds a number with too many digits") from None
+    if len(text.encode()) > limit_bytes:
+        raise _too_large(limit_bytes)
+    return payload
+
+
+def encode_payload(payload: Mapping[str, Any]) -> str:
+    """The JSON text of a checked payload, compact, in UTF-8 characters."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _check_value(value: object, where: str, levels_left: int) -> None:
+    if levels_left == 0:
+        raise BadPayload(f"the payload is nested deeper than {_DEEPEST} levels")
+    if isinstance(value, str):
+        _check_text(value, where)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise BadPayload(f"a key of {where} is {key!r}; keys must be text")
+            _check_text(key, f"a key of {where}")
+            _check_value(item, _named(key), levels_left - 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_value(item, where, levels_left - 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise BadPayload(f"{where} is {value}, which JSON cannot hold")
+    elif value is not None and not isinstance(value, bool | int | float):
+        raise BadPayload(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
+
+
+def _check_text(text: str, where: str) -> None:
+    found = _UNSTORABLE.search(text)
+    if found:
+        what = "a NUL character" if found.group() == "\x00" else "a lone surrogate"
+        raise BadPayload(f"{where} holds {what}, which PostgreSQL cannot store")
+
+
+def _named(key: str) -> str:
+    return f"the value of {key[:60]!r}"
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise BadPayload(f"the payload names {key[:60]!r} twice")
+            seen.add(key)
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise BadPayload(f"the payload holds {name}, which is not JSON")
+
+
+def _too_large(limit_bytes: int) -> BadPayload:
+    return BadPayload(
+        f"the payload is larger than {limit_bytes} bytes; keep the data elsewhere and pass its key"
+    )
+
+
+def _json_name(value: object) -> str:
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
+    return names.get(type(value), "an array" if isinstance(value, list | tuple) else type(value).__name__)

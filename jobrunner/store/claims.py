@@ -1,0 +1,270 @@
+"""Taking runs and keeping them: claim, start, renew, report, and giving back what was never handed out.
+
+Every function expects to be the body of one write transaction (``Database.write``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Float,
+    Integer,
+    RowMapping,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    null,
+    select,
+    union_all,
+    update,
+)
+
+from jobrunner import faults
+from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
+from jobrunner.model import ClaimedRun, Lease, Owner, Policy
+from jobrunner.store import dialect
+from jobrunner.store.dialect import later, now
+from jobrunner.store.schema import job_claimable, job_runs
+
+# A literal: as a bound parameter it would hide from the planner that the partial index serves.
+RUNNING = literal_column("'running'")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What a tick asks for. ``token`` is made by the client, once per claim, before it is sent.
+
+    So a claim whose COMMIT got no answer can be found again (``give_back``). ``places`` is how many runs
+    this host may have at work, all its ticks together. ``suspect`` asks for one run that took its owner down
+    at least twice in a row, instead of for the others.
+    """
+
+    owner: Owner
+    token: str
+    policies: Sequence[Policy]
+    limit: int
+    places: int
+    lease: timedelta
+    suspect: bool = False
+    start: bool = True
+
+
+def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
+    """Take up to ``limit`` due runs of the given types, most urgent first, as far as the host has places.
+
+    With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
+    """
+    dialect.lock_host_places(connection, request.owner.host)
+    limit = min(request.limit, request.places - _places_taken(connection, request.owner.host))
+    if limit <= 0 or not request.policies:
+        return []
+    values: dict[str, Any] = {
+        "limit": limit,
+        "owner": request.owner.name,
+        "host": request.owner.host,
+        "token": request.token,
+        "lease_seconds": request.lease.total_seconds(),
+    }
+    for index, policy in enumerate(request.policies):
+        values[f"type_{index}"] = policy.job_type
+        values[f"max_attempts_{index}"] = policy.max_attempts
+        values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
+    statement = _claim_statement(len(request.policies), request.suspect, request.start)
+    rows = connection.execute(statement, values).mappings().all()
+    faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
+    urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
+    return [_claimed(row) for row in urgent_first]
+
+
+def start(connection: Connection, lease: Lease) -> bool:
+    """Charge an attempt for a run that was claimed ahead. False: the lease was lost, hand out nothing."""
+    statement = update(job_runs).where(*_held(lease), job_runs.c.started_at.is_(None))
+    changed = connection.execute(
+        statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now())
+    )
+    return changed.rowcount == 1
+
+
+def give_back(connection: Connection, token: str) -> int:
+    """Undo a claim of which the caller knows that nothing was handed out: uncharged, claimable at once."""
+    statement = (
+        update(job_runs)
+        .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
+        .values(
+            status=literal_column("'queued'"),
+            attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
+            started_at=null(),
+            updated_at=now(),
+            **NO_LOCK,
+        )
+    )
+    return connection.execute(statement).rowcount
+
+
+NO_LOCK: dict[str, Any] = {
+    "locked_by": null(),
+    "host": null(),
+    "locked_until": null(),
+    "lease_token": null(),
+    "heartbeat_at": null(),
+}
+"""What every write that takes a run out of ``running`` also sets."""
+
+
+def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> dict[Lease, bool]:
+    """Move the leases on by ``lease`` from now. A lease missing in the answer is lost.
+
+    The answer tells for each whether somebody asked for its cancellation.
+    """
+    if not leases:
+        return {}
+    values = {
+        "ids": sorted(held.run_id for held in leases),
+        "tokens": sorted({held.token for held in leases}),
+        "lease_seconds": lease.total_seconds(),
+    }
+    rows = connection.execute(_renew_statement(), values)
+    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in rows}
+    return {held: renewed[held] for held in leases if held in renewed}
+
+
+def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> None:
+    """Write ``progress`` and the tail of ``output`` of runs at work. A lost lease changes nothing."""
+    for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
+        connection.execute(update(job_runs).where(*_held(lease)).values(**columns))
+
+
+def _held(lease: Lease) -> tuple[Any, ...]:
+    return (
+        job_runs.c.id == lease.run_id,
+        job_runs.c.status == RUNNING,
+        job_runs.c.lease_token == lease.token,
+    )
+
+
+def _places_taken(connection: Connection, host: str) -> int:
+    # Live leases only: the runs of a tick that was killed are nobody's work any more.
+    statement = (
+        select(func.count())
+        .select_from(job_runs)
+        .where(job_runs.c.status == RUNNING, job_runs.c.host == host, job_runs.c.locked_until > now())
+    )
+    return connection.execute(statement).scalar_one()
+
+
+def _claimed(row: RowMapping) -> ClaimedRun:
+    return ClaimedRun(
+        lease=Lease(row["id"], row["lease_token"]),
+        job_type=row["job_type"],
+        payload=row["payload"],
+        attempt=row["attempts"],
+        max_attempts=row["max_attempts"],
+        timeout=timedelta(seconds=row["timeout"]) if row["timeout"] else None,
+        run_at=row["run_at"],
+        scheduled_for=row["scheduled_for"],
+        started_at=row["claimed_at"],
+    )
+
+
+@lru_cache(maxsize=64)
+def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
+    due = job_claimable.c
+    urgent_first = (due.priority.desc(), due.run_at, due.id)
+    fits = due.lease_expiries >= SUSPECT_AFTER_EXPIRIES
+    each = [
+        # One index range per type, so that neither unknown types nor the other known ones lie in front.
+        select(due.id, due.priority, due.run_at)
+        .where(due.job_type == bindparam(f"type_{index}"), fits if suspect else ~fits)
+        .order_by(*urgent_first)
+        .limit(bindparam("limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+        .subquery(f"of_type_{index}")
+        for index in range(type_count)
+    ]
+    found = union_all(*[select(one) for one in each]).subquery("found")
+    # MATERIALIZED: else the planner may run the locking query again per row, and claim more than the limit.
+    picked = (
+        select(found.c.id)
+        .order_by(found.c.priority.desc(), found.c.run_at, found.c.id)
+        .limit(bindparam("limit", type_=Integer))
+        .cte("picked")
+        .prefix_with("MATERIALIZED")
+    )
+    columns = job_runs.c
+    charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}
+    return (
+        update(job_runs)
+        .where(columns.id.in_(select(picked.c.id)), columns.status.in_(_CLAIMABLE))
+        .values(
+            status=RUNNING,
+            locked_by=bindparam("owner"),
+            host=bindparam("host"),
+            locked_until=later(bindparam("lease_seconds", type_=Float)),
+            lease_token=bindparam("token"),
+            claimed_at=now(),
+            heartbeat_at=now(),
+            max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
+            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
+            progress=null(),
+            output=null(),
+            updated_at=now(),
+            **charged,
+        )
+        .returning(
+            *(columns[name] for name in _RETURNED),
+        )
+    )
+
+
+_CLAIMABLE = (literal_column("'queued'"), literal_column("'failed'"))
+_RETURNED = (
+    "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
+    "timeout", "priority", "run_at", "scheduled_for", "claimed_at",
+)  # fmt: skip
+
+
+def _of_type(type_count: int, name: str, type_: Any) -> Any:
+    """The policy of the row's type: written onto the run, where recovery, which imports no user code, finds it."""
+    return case(
+        *(
+            (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
+            for index in range(type_count)
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _renew_statement() -> Update:
+    columns = job_runs.c
+    # Locked in the order of ids, as every statement over several rows: else two of them may deadlock.
+    held = (
+        select(columns.id)
+        .where(
+            and_(
+                columns.id.in_(bindparam("ids", expanding=True)),
+                columns.lease_token.in_(bindparam("tokens", expanding=True)),
+                columns.status == RUNNING,
+            )
+        )
+        .order_by(columns.id)
+        .with_for_update()
+        .cte("held")
+        .prefix_with("MATERIALIZED")
+    )
+    return (
+        update(job_runs)
+        .where(columns.id.in_(select(held.c.id)), columns.status == RUNNING)
+        .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
+        .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
+    )
+
+

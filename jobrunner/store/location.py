@@ -1,0 +1,64 @@
+"""Which database: the URL, and how to name it without its password."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+
+from jobrunner.errors import DatabaseUnavailable
+
+_KNOWN = {
+    "postgres": "postgresql",
+    "postgresql": "postgresql",
+    "postgresql+psycopg": "postgresql",
+    "postgresql+psycopg2": "postgresql",
+    "postgresql+asyncpg": "postgresql",
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the database is. ``file`` is set for SQLite only."""
+
+    url: URL
+    file: Path | None
+
+    @property
+    def label(self) -> str:
+        """For people: never with the password, nor with options that may carry one."""
+        if self.file is not None:
+            return f"sqlite:///{self.file}"
+        return self.url.set(query={}).render_as_string(hide_password=True).replace(":***@", "@")
+
+
+def locate(text: str) -> Location:
+    """Read a database URL as applications write it, also ``postgres://``.
+
+    Raises DatabaseUnavailable in one line that does not repeat the URL: it may hold a password.
+    """
+    try:
+        url = make_url(text.strip())
+        backend = _KNOWN.get(url.drivername)
+        port_is_sane = url.port is None or 0 < url.port < 65536
+    except (ArgumentError, ValueError):
+        backend, port_is_sane = None, True
+    if backend is None or not port_is_sane:
+        raise DatabaseUnavailable(
+            "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:5432/NAME"
+            " or sqlite:////absolute/path/to/file.db"
+        )
+    if backend == "postgresql":
+        return Location(url.set(drivername="postgresql"), None)
+    if not url.database or url.database == ":memory:" or url.host:
+        raise DatabaseUnavailable(
+            "an SQLite URL must name a file, with four slashes for an absolute path:"
+            " sqlite:////absolute/path/to/file.db"
+        )
+    return Location(url.set(drivername="sqlite"), Path(url.database).absolute())

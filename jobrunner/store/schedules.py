@@ -1,0 +1,190 @@
+"""Definitions and the expansion of their slots.
+
+Every function expects to be the body of one write transaction, the listings of any transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, null, select, update
+
+from jobrunner import faults
+from jobrunner.model import Definition
+from jobrunner.store import dialect
+from jobrunner.store.dialect import insert_or_skip, now
+from jobrunner.store.runs import NewRun, enqueue
+from jobrunner.store.schema import job_definitions, job_events, job_expandable
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What the slots since the watermark ask for. ``slot`` None: none was due, only the hint moves.
+
+    ``skipped`` is the stretch of older slots that are not made up for: (first, last, count). ``problem`` is
+    why the definition cannot be read; then nothing else is written.
+    """
+
+    slot: datetime | None = None
+    skipped: tuple[datetime, datetime, int] | None = None
+    next_run_at: datetime | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What one definition's expansion wrote. ``run_id`` None: no run; ``is_new_problem``: worth a log line."""
+
+    definition: Definition
+    expansion: Expansion
+    run_id: int | None
+    is_new_problem: bool = False
+
+
+Plan = Callable[[Definition, datetime], Expansion]
+
+
+def expandable(connection: Connection, limit: int) -> list[int]:
+    """The ids of definitions that may have a slot to expand, the longest due first."""
+    columns = job_expandable.c
+    statement = select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
+    return list(connection.execute(statement).scalars())
+
+
+def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
+    """Move the watermark of one definition and insert the run of its slot, in one transaction.
+
+    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had.
+    """
+    # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
+    locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
+    if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
+        return None
+    columns = job_definitions.c
+    row = (
+        connection.execute(
+            select(job_definitions, now().label("now")).where(columns.id == definition_id)
+        )
+        .mappings()
+        .one()
+    )
+    definition = _definition(row)
+    expansion = plan(definition, row["now"])
+    if expansion.problem is not None:
+        return _record_problem(connection, definition, expansion, row["now"])
+    watermark = definition.last_slot_at if expansion.slot is None else expansion.slot
+    connection.execute(
+        update(job_definitions)
+        .where(columns.id == definition_id)
+        .values(
+            last_slot_at=watermark,
+            next_run_at=expansion.next_run_at,
+            last_error=null(),
+            updated_at=row["now"],
+        )
+    )
+    run_id = None
+    if expansion.slot is not None:
+        run_id = enqueue(connection, _run_of_slot(definition, expansion.slot)).id
+    if expansion.skipped is not None:
+        first, last, count = expansion.skipped
+        detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": "misfire"}
+        _record(connection, "tick", "skip slots", definition_id, detail)
+    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    return Expanded(definition, expansion, run_id)
+
+
+def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:
+    return NewRun(
+        job_type=definition.job_type,
+        payload=definition.payload,
+        run_at=slot,
+        definition_id=definition.id,
+        scheduled_for=slot,
+    )
+
+
+def _record_problem(
+    connection: Connection, definition: Definition, expansion: Expansion, at: datetime
+) -> Expanded:
+    is_new = definition.last_error != expansion.problem
+    if is_new:
+        connection.execute(
+            update(job_definitions)
+            .where(job_definitions.c.id == definition.id)
+            .values(last_error=expansion.problem, updated_at=at)
+        )
+        _record(connection, "tick", "cannot expand", definition.id, {"problem": expansion.problem})
+    return Expanded(definition, expansion, None, is_new_problem=is_new)
+
+
+def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> int | None:
+    """Create a definition, seen from now on: no slot before this moment is made up for.
+
+    A removed one of the same name comes back with its watermark, which only ever rises. None: the name is taken.
+    """
+    at = connection.execute(select(now())).scalar_one()
+    values = {**new, "removed_at": None, "last_slot_at": at, "updated_at": at}
+    columns = job_definitions.c
+    inserted = connection.execute(insert_or_skip(connection, job_definitions).values(**values, created_at=at))
+    if inserted.rowcount == 0:
+        revived = connection.execute(
+            update(job_definitions)
+            .where(columns.name == new["name"], columns.removed_at.is_not(None), columns.last_slot_at <= at)
+            .values(**values, paused_at=null(), last_error=null())
+        )
+        if revived.rowcount == 0:
+            return None
+    row = (
+        connection.execute(select(job_definitions).where(columns.name == new["name"]).with_for_update())
+        .mappings()
+        .one()
+    )
+    next_run_at = plan(_definition(row), at).next_run_at
+    connection.execute(
+        update(job_definitions).where(columns.id == row["id"]).values(next_run_at=next_run_at)
+    )
+    detail = {name: new[name] for name in ("name", "job_type", "schedule", "timezone", "payload")}
+    _record(connection, actor, "add schedule", row["id"], detail)
+    return int(row["id"])
+
+
+def remove(connection: Connection, name: str, actor: str) -> bool:
+    """Mark a definition as removed; its runs and history stay. False: there is none of that name."""
+    columns = job_definitions.c
+    removed = connection.execute(
+        update(job_definitions)
+        .where(columns.name == name, columns.removed_at.is_(None))
+        .values(removed_at=now(), updated_at=now())
+        .returning(columns.id)
+    ).scalar_one_or_none()
+    if removed is None:
+        return False
+    _record(connection, actor, "remove schedule", removed, {"name": name})
+    return True
+
+
+def _record(
+    connection: Connection, actor: str, action: str, definition_id: int, detail: dict[str, Any]
+) -> None:
+    connection.execute(
+        insert(job_events).values(
+            at=now(), actor=actor, action=action, definition_id=definition_id, detail=detail
+        )
+    )
+
+
+def _definition(row: Any) -> Definition:
+    return Definition(
+        id=row["id"],
+        name=row["name"],
+        job_type=row["job_type"],
+        payload=row["payload"],
+        schedule=row["schedule"],
+        timezone=row["timezone"],
+        last_slot_at=row["last_slot_at"],
+        last_error=row["last_error"],
+    )

@@ -1,0 +1,236 @@
+"""The tables and views as SQLAlchemy Core sees them. The migrations create them; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    TextClause,
+    UniqueConstraint,
+    text,
+)
+
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
+from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
+
+SCHEMA_REVISION = 1
+"""What this code writes and reads. A database below it must be migrated first."""
+CODE_LEVEL = 1
+"""Compared with the oldest code level that the database says it serves."""
+VERSION_TABLE = "job_schema_version"
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "%(table_name)s_%(column_0_N_name)s",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "pk": "%(table_name)s_pkey",
+    }
+)
+
+
+def _listed(statuses: tuple[Status, ...]) -> str:
+    return ", ".join(f"'{status}'" for status in statuses)
+
+
+def _where_status(*statuses: Status) -> TextClause:
+    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    return text(f"status IN ({_listed(statuses)})")
+
+
+job_state = Table(
+    "job_state",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True),
+    Column("oldest_code", Integer, nullable=False),
+    Column("pruned_at", UtcTime),
+    # Microseconds. Only SQLite's clock reads it; on PostgreSQL the same is a setting of the database.
+    Column("clock_offset", BigKey, nullable=False, server_default="0"),
+)
+
+job_definitions = Table(
+    "job_definitions",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("job_type", String(200), nullable=False),
+    Column("payload", JsonObject, nullable=False),
+    Column("schedule", String(200)),
+    Column("timezone", String(100), nullable=False),
+    Column("source", String(20), nullable=False),
+    Column("last_slot_at", UtcTime, nullable=False),
+    Column("next_run_at", UtcTime),
+    Column("paused_at", UtcTime),
+    Column("removed_at", UtcTime),
+    Column("last_error", Text),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+job_runs = Table(
+    "job_runs",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("definition_id", BigKey, ForeignKey("job_definitions.id")),
+    Column("job_type", String(200), nullable=False),
+    Column("payload", JsonObject, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("priority", SmallInteger, nullable=False),
+    Column("run_at", UtcTime, nullable=False),
+    Column("scheduled_for", UtcTime),
+    Column("idempotency_key", String(500)),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("max_attempts", Integer),
+    # Seconds; NULL: the policy of the type, 0: no limit.
+    Column("timeout", Seconds),
+    Column("locked_by", String(300)),
+    Column("host", String(255)),
+    Column("locked_until", UtcTime),
+    Column("lease_token", String(32)),
+    Column("claimed_at", UtcTime),
+    Column("started_at", UtcTime),
+    Column("heartbeat_at", UtcTime),
+    Column("cancel_requested_at", UtcTime),
+    Column("failed_at", UtcTime),
+    Column("finished_at", UtcTime),
+    Column("releases", Integer, nullable=False, server_default="0"),
+    Column("lease_expiries", Integer, nullable=False, server_default="0"),
+    Column("error_type", String(200)),
+    Column("last_error", Text),
+    Column("result", JsonObject),
+    Column("progress", JsonObject),
+    Column("output", Text),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    CheckConstraint(f"status IN ({_listed(tuple(Status))})", name="status"),
+    CheckConstraint(
+        "(status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)",
+        name="lease",
+    ),
+    CheckConstraint(f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
+    CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
+    UniqueConstraint("definition_id", "scheduled_for"),
+    sqlite_autoincrement=True,
+)
+# By type first: due runs of a type that this host does not know must not lie in front of those it does.
+Index(
+    "job_runs_claim",
+    job_runs.c.job_type,
+    job_runs.c.priority.desc(),
+    job_runs.c.run_at,
+    job_runs.c.id,
+    postgresql_where=_where_status(*CLAIMABLE),
+    sqlite_where=_where_status(*CLAIMABLE),
+)
+# For the idle question "is anything due?", whatever its type.
+Index(
+    "job_runs_due",
+    job_runs.c.run_at,
+    postgresql_where=_where_status(*CLAIMABLE),
+    sqlite_where=_where_status(*CLAIMABLE),
+)
+# By id, not by locked_until: a heartbeat moves locked_until and must stay a HOT update.
+Index(
+    "job_runs_lease",
+    job_runs.c.id,
+    postgresql_where=text("status = 'running'"),
+    sqlite_where=text("status = 'running'"),
+)
+Index(
+    "job_runs_finished",
+    job_runs.c.status,
+    job_runs.c.finished_at,
+    postgresql_where=text("finished_at IS NOT NULL"),
+    sqlite_where=text("finished_at IS NOT NULL"),
+)
+
+job_keys = Table(
+    "job_keys",
+    metadata,
+    Column("job_type", String(200), primary_key=True),
+    Column("idempotency_key", String(500), primary_key=True),
+    # No foreign key: the key outlives its pruned run. NULL only inside the transaction that takes the key.
+    Column("run_id", BigKey),
+    Column("created_at", UtcTime, nullable=False),
+)
+
+job_attempts = Table(
+    "job_attempts",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False),
+    # Never falls: a released attempt and the one after it share the same ``attempt``.
+    Column("sequence", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("lease_token", String(32), nullable=False),
+    Column("worker", String(300), nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("error_type", String(200)),
+    Column("error", Text),
+    Column("traceback", Text),
+    Column("output", Text),
+    Column("exit_signal", Integer),
+    UniqueConstraint("run_id", "sequence"),
+    UniqueConstraint("run_id", "lease_token"),
+    sqlite_autoincrement=True,
+)
+
+job_ticks = Table(
+    "job_ticks",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("host", String(255), nullable=False),
+    Column("worker", String(300), nullable=False),
+    Column("version", String(50), nullable=False),
+    Column("started_at", UtcTime, nullable=False, index=True),
+    # Open: the tick is at work, or was killed.
+    Column("finished_at", UtcTime),
+    Column("counts", JsonObject),
+    Column("error", Text),
+    sqlite_autoincrement=True,
+)
+
+job_events = Table(
+    "job_events",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("at", UtcTime, nullable=False, index=True),
+    Column("actor", String(300), nullable=False),
+    Column("action", String(50), nullable=False),
+    # No foreign keys: the trail outlives what it tells of.
+    Column("run_id", BigKey, index=True),
+    Column("definition_id", BigKey, index=True),
+    Column("detail", JsonObject, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+_views = MetaData()
+# The one definition of "something to do" in three parts; job_due is their union. The claim, the expansion,
+# the recovery and the idle question all read these, so that they cannot disagree.
+job_claimable = Table(
+    "job_claimable",
+    _views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("priority", SmallInteger),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+)
+job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
+job_recoverable = Table(
+    "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
+)
+job_due = Table("job_due", _views, Column("kind", String), Column("id", BigKey), Column("due_at", UtcTime))

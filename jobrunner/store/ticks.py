@@ -1,0 +1,110 @@
+"""The trail of ticks, the idle question, and what is deleted when it is old enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Float, bindparam, delete, exists, insert, select, update
+
+from jobrunner import faults
+from jobrunner.lifecycle import Status
+from jobrunner.model import Owner, Policy
+from jobrunner.store import dialect
+from jobrunner.store.dialect import later, now
+from jobrunner.store.schema import (
+    job_attempts,
+    job_claimable,
+    job_due,
+    job_events,
+    job_runs,
+    job_state,
+    job_ticks,
+)
+
+PRUNE_EVERY = timedelta(minutes=10)
+_BATCH = 500
+
+
+def open_tick(connection: Connection, owner: Owner, version: str) -> int:
+    """Leave the trail of a tick that begins. Expects a write transaction. Returns its id."""
+    statement = insert(job_ticks).values(
+        host=owner.host, worker=owner.name, version=version, started_at=now()
+    )
+    return connection.execute(statement.returning(job_ticks.c.id)).scalar_one()
+
+
+def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None) -> None:
+    """Close the trail. Expects a write transaction. An open row is a tick at work, or one that was killed."""
+    connection.execute(
+        update(job_ticks)
+        .where(job_ticks.c.id == tick_id)
+        .values(finished_at=now(), counts=dict(counts), error=error)
+    )
+
+
+def is_anything_due(connection: Connection) -> bool:
+    """Whether there is anything to recover, expand or claim, whatever its type."""
+    return bool(connection.execute(select(exists(select(job_due.c.id)))).scalar_one())
+
+
+def count_claimable(connection: Connection, policies: list[Policy], limit: int) -> int:
+    """How many runs of these types are due, counted up to ``limit``."""
+    types = [policy.job_type for policy in policies]
+    due = select(job_claimable.c.id).where(job_claimable.c.job_type.in_(types)).limit(limit)
+    return len(connection.execute(due).all())
+
+
+def take_prune_turn(connection: Connection) -> bool:
+    """Whether it is this tick's turn to prune: at most every ten minutes per database."""
+    earlier = later(bindparam("interval", -PRUNE_EVERY.total_seconds(), type_=Float))
+    turn = connection.execute(
+        update(job_state)
+        .where(job_state.c.pruned_at.is_(None) | (job_state.c.pruned_at <= earlier))
+        .values(pruned_at=now())
+    )
+    return turn.rowcount == 1
+
+
+def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
+    """Delete one batch of what is older than ``keep`` says; 0 when nothing is left to delete.
+
+    ``keep`` maps the statuses succeeded, cancelled and dead, and ``ticks`` and ``events``, to how long they
+    stay. Runs that are not finished are never deleted, nor are idempotency keys.
+    """
+    deleted = 0
+    for status in (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD):
+        deleted += _prune_runs(connection, status, keep[status])
+    for table, at, name in (
+        (job_ticks, job_ticks.c.started_at, "ticks"),
+        (job_events, job_events.c.at, "events"),
+    ):
+        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
+        deleted += connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
+    faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
+    return deleted
+
+
+def _prune_runs(connection: Connection, status: Status, keep: timedelta) -> int:
+    columns = job_runs.c
+    old = (
+        select(columns.id)
+        .where(
+            columns.status == status.value,
+            columns.finished_at.is_not(None),
+            columns.finished_at < _before(keep),
+        )
+        .order_by(columns.finished_at)
+        .limit(_BATCH)
+        .with_for_update(skip_locked=True)
+    )
+    ids = list(connection.execute(old).scalars())
+    if ids:
+        connection.execute(delete(job_attempts).where(job_attempts.c.run_id.in_(ids)))
+        connection.execute(delete(job_runs).where(columns.id.in_(ids)))
+    return len(ids)
+
+
+def _before(keep: timedelta) -> Any:
+    return later(bindparam(None, -keep.total_seconds(), type_=Float, unique=True))

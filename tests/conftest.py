@@ -1,0 +1,29 @@
+"""Brings in the fixtures of tests/harness and tells more about a test that failed."""
+
+from collections.abc import Generator
+
+import pytest
+from hypothesis import settings
+
+pytest.register_assert_rewrite("harness")
+pytest_plugins = ["harness.postgres", "harness.databases", "harness.app", "harness.commands"]
+
+# Machines that run tests are loaded: an example that took long says nothing about the code.
+settings.register_profile("jobrunner", deadline=None, print_blob=True)
+settings.load_profile("jobrunner")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the commands said and what the tables hold, while both still exist."""
+    report = yield
+    if report.when == "call" and report.failed and isinstance(item, pytest.Function):
+        for name in ("jobrunner", "private_jobrunner"):
+            if name in item.funcargs:
+                commands = item.funcargs[name]
+                report.sections.append(("last commands", commands.describe_history()))
+                report.sections.append(("tables", commands.database.describe()))
+                report.sections.append(("processes", commands.describe_leftovers()))
+    return report

@@ -1,0 +1,179 @@
+"""The fixture `jobrunner`: the installed command as a real process with an environment as bare as cron's."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from harness.app import App
+from harness.database import Database
+from harness.processes import command_line, kill_group, kill_marked, marked_processes
+
+if TYPE_CHECKING:
+    from harness.databases import PrivatePostgres
+
+# Another installation can be put to the same tests, e.g. a wheel in a clean environment.
+COMMAND = os.environ.get("JOBRUNNER_TEST_COMMAND") or str(Path(sys.executable).with_name("jobrunner"))
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """What a command gets besides JOBRUNNER_*: none of the developer's own settings."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "TMPDIR": tempfile.gettempdir(),
+        "LANG": "C.UTF-8",
+    }
+
+
+class Completed(subprocess.CompletedProcess[str]):
+    """What a finished command left: returncode, stdout, stderr."""
+
+    def json(self) -> Any:
+        """The standard output, decoded."""
+        try:
+            return json.loads(self.stdout)
+        except ValueError:
+            raise AssertionError(f"not JSON:\n{describe(self)}") from None
+
+
+def describe(done: "subprocess.CompletedProcess[str]") -> str:
+    words = " ".join(done.args[1:])
+    return f"jobrunner {words}: exit {done.returncode}\nstdout: {done.stdout}\nstderr: {done.stderr}"
+
+
+class Commands:
+    """Calls the command against one database, with the handlers of one application."""
+
+    def __init__(self, folder: Path, app: App, database: Database) -> None:
+        self.app = app
+        self.database = database
+        self.home = folder / "home"
+        self.state_dir = folder / "state"
+        for made in (self.home, self.state_dir):
+            made.mkdir(exist_ok=True)
+        self.test_id = uuid4().hex
+        self.history: list[Completed] = []
+        self._marks = [f"JOBRUNNER_TEST_ID={self.test_id}".encode(), f"{folder}/".encode()]
+        self._started: list[subprocess.Popen[str]] = []
+
+    def environment(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
+        """A command's whole environment; None as a value takes a variable away."""
+        variables: dict[str, str | None] = {
+            **clean_environment(self.home),
+            **self.app.environment(),
+            "JOBRUNNER_DATABASE_URL": self.database.url,
+            "JOBRUNNER_STATE_DIR": str(self.state_dir),
+            "JOBRUNNER_TEST_ID": self.test_id,
+            **(env or {}),
+        }
+        return {name: value for name, value in variables.items() if value is not None}
+
+    def __call__(
+        self,
+        *args: object,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
+        check: bool = True,
+        timeout: float = 60,
+        cwd: Path | None = None,
+    ) -> Completed:
+        """Run the command to its end. With `check` another exit code than 0 is an AssertionError."""
+        process = self.start(*args, env=env, stdin=stdin is not None, cwd=cwd)
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            raise AssertionError(f"jobrunner {' '.join(map(str, args))}: still at work after {timeout} s") from None
+        finally:
+            self._started.remove(process)
+        done = Completed(process.args, process.returncode, stdout, stderr)
+        self.history.append(done)
+        assert not check or done.returncode == 0, describe(done)
+        return done
+
+    def start(
+        self,
+        *args: object,
+        env: Mapping[str, str | None] | None = None,
+        stdin: bool = False,
+        cwd: Path | None = None,
+    ) -> "subprocess.Popen[str]":
+        """Start the command in its own session and go on. The end of the test kills it and all it started.
+
+        Its output goes through pipes: read it with `communicate()`, or keep it small.
+        """
+        process = subprocess.Popen(
+            [COMMAND, *map(str, args)],
+            env=self.environment(env),
+            cwd=cwd or self.home,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def tick(self, *args: object, **options: Any) -> Completed:
+        return self("tick", *args, **options)
+
+    def enqueue(self, job_type: str, payload: Mapping[str, Any] | None = None, **options: object) -> int:
+        """Enqueue a run and return its id: `enqueue("echo", {"a": 1}, run_at=..., idempotency_key="x")`."""
+        words: list[object] = ["enqueue", job_type, "--payload", json.dumps(payload or {}), "--json"]
+        for name, value in options.items():
+            flag = "--" + name.replace("_", "-")
+            words += [flag] if value is True else [flag, value]
+        answer = self(*words).json()
+        return int(answer["id"] if isinstance(answer, dict) else answer)
+
+    def show(self, run_id: int) -> dict[str, Any]:
+        answer: dict[str, Any] = self("show", run_id, "--json").json()
+        return answer
+
+    def status(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self("status", "--json").json()
+        return answer
+
+    def leftover_processes(self) -> list[int]:
+        """The living processes that descend from this test's commands, those still at work on purpose included."""
+        return marked_processes(self._marks)
+
+    def describe_leftovers(self) -> str:
+        return "\n".join(f"{pid}: {command_line(pid)}" for pid in self.leftover_processes()) or "none left"
+
+    def describe_history(self) -> str:
+        return "\n".join(describe(done) for done in self.history[-10:])
+
+    def close(self) -> None:
+        for process in self._started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+            kill_group(process)
+        kill_marked(self._marks)
+
+
+@pytest.fixture
+def jobrunner(database: Database, app: App, tmp_path: Path) -> Iterator[Commands]:
+    """The installed command, against `database`, with the handlers of `app`."""
+    commands = Commands(tmp_path, app, database)
+    yield commands
+    commands.close()
+
+
+@pytest.fixture
+def private_jobrunner(private_postgres: "PrivatePostgres", app: App, tmp_path: Path) -> Iterator[Commands]:
+    """The installed command, against the database of `private_postgres`."""
+    commands = Commands(tmp_path, app, private_postgres.database)
+    yield commands
+    commands.close()

@@ -1,0 +1,191 @@
+"""A real PostgreSQL for the tests: one server per test session, shared by all xdist workers.
+
+`TEST_DATABASE_URL` overrides it with a server of yours whose user may create databases. Without either the tests fail;
+they never skip.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from harness.binaries import NoPostgres, find_binaries
+
+WATCHDOG = Path(__file__).with_name("watchdog.py")
+ROLE = "jobrunner"
+EXTERNAL = "TEST_DATABASE_URL"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach a server: as one who may create databases, and as the role that jobrunner works under."""
+
+    admin_url: str
+    role: str
+    role_url: str
+
+    def url(self, database: str) -> str:
+        """What goes into JOBRUNNER_DATABASE_URL."""
+        return with_database(self.role_url, database)
+
+    def admin(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        """A new connection of the administrator, in autocommit."""
+        return psycopg.connect(with_database(self.admin_url, database), autocommit=True, connect_timeout=10)
+
+
+class Server:
+    """A server of our own; the watchdog process does the work and outlives us by a moment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._state: dict[str, Any] = {}
+
+    def start(self) -> Access:
+        """Start the server unless it runs already. The port stays the same from one start to the next."""
+        self._state = self._ask({"action": "start", "binaries": str(find_binaries())})
+        host = f"127.0.0.1:{self._state['port']}"
+        password = self._state["password"]
+        access = Access(
+            admin_url=f"postgresql://{self._state['user']}:{password}@{host}/postgres",
+            role=ROLE,
+            role_url=f"postgresql://{ROLE}:{password}@{host}/postgres",
+        )
+        create_role(access, password)
+        return access
+
+    def stop(self) -> None:
+        """Stop the server as a crash would: every connection is cut and nothing is written on the way out."""
+        self._state = self._ask({"action": "stop"})
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """None while the server is stopped."""
+        pid = self._ask({"action": "state"})["postmaster_pid"]
+        return None if pid is None else int(pid)
+
+    @property
+    def socket_folder(self) -> str:
+        return str(self.folder)
+
+    def _ask(self, request: dict[str, str]) -> dict[str, Any]:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(90)
+            connection.connect(str(self.folder / "control"))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answer: dict[str, Any] = json.loads(connection.makefile().readline())
+        if "error" in answer:
+            raise NoPostgres(f"the test server failed: {answer['error']}")
+        return answer
+
+
+class Lifeline:
+    """The watchdog of one server: it ends when this object is closed, or with this process, whichever is first."""
+
+    def __init__(self) -> None:
+        # Directly under the temporary folder: the path of a unix socket is limited to 107 bytes.
+        self.folder = Path(tempfile.mkdtemp(prefix="jrpg-", dir=short_temporary_folder()))
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, user="nobody")
+        # The watchdog holds none of our other descriptors: a pipe that pytest's caller reads would stay open.
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", str(WATCHDOG), str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def server(self) -> Server:
+        return Server(self.folder)
+
+    def close(self) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.wait(60)
+
+
+def short_temporary_folder() -> str:
+    folder = tempfile.gettempdir()
+    return folder if len(folder) < 60 else "/tmp"  # macOS hands out long ones
+
+
+def with_database(url: str, database: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{quote(database)}"))
+
+
+def create_role(access: Access, password: str) -> None:
+    statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(access.role), sql.Literal(password))
+    with access.admin() as connection:
+        # Another worker may have made it, or be making it right now.
+        with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            connection.execute(statement)
+
+
+def external_access(url: str) -> Access:
+    parts = urlsplit(url)
+    plain = urlunsplit(parts._replace(scheme="postgresql"))  # also postgres:// and postgresql+psycopg://
+    access = Access(admin_url=plain, role=parts.username or "", role_url=plain)
+    try:
+        # Its own database: a database called postgres need not exist, nor be open to this user.
+        with psycopg.connect(plain, connect_timeout=10) as connection:
+            role = connection.execute("SELECT current_user").fetchone()
+    except psycopg.OperationalError as problem:
+        raise NoPostgres(f"the server of {EXTERNAL} cannot be reached ({type(problem).__name__})") from None
+    return Access(admin_url=access.admin_url, role=str(role[0]) if role else "", role_url=access.role_url)
+
+
+lifeline_key = pytest.StashKey[Lifeline]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The controller (or the only process) holds the lifeline: it outlives its workers."""
+    if not hasattr(config, "workerinput") and not config.option.collectonly and EXTERNAL not in os.environ:
+        config.stash[lifeline_key] = Lifeline()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    if lifeline_key in node.config.stash:
+        node.workerinput["postgres_folder"] = str(node.config.stash[lifeline_key].folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if lifeline_key in config.stash:
+        config.stash[lifeline_key].close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> Access:
+    """The session's server. The first test that asks for it starts it."""
+    try:
+        if EXTERNAL in os.environ:
+            return external_access(os.environ[EXTERNAL])
+        workerinput = getattr(request.config, "workerinput", None)
+        if workerinput is not None:
+            return Server(Path(workerinput["postgres_folder"])).start()
+        return request.config.stash[lifeline_key].server().start()
+    except NoPostgres as problem:
+        pytest.fail(str(problem), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def own_server() -> Iterator[Server]:
+    """A second server of this worker's own, for tests that stop it or freeze it. Not for tests: `private_postgres`."""
+    lifeline = Lifeline()
+    try:
+        yield lifeline.server()
+    finally:
+        lifeline.close()

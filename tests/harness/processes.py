@@ -1,0 +1,59 @@
+"""Which processes belong to a test, and their end."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from harness.waiting import wait_for
+
+
+def marked_processes(marks: list[bytes]) -> list[int]:
+    """The living processes whose environment or working folder carries one of the marks.
+
+    The environment of a process is what it was started with, so a mark is inherited by all that descends from a
+    command, also by what changed its session or lost its parents.
+    """
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        if pid == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            place = os.readlink(entry / "cwd").encode() + b"/"
+            environment = (entry / "environ").read_bytes()  # empty for a zombie, which is no longer at work
+            if environment and any(mark in environment or mark in place for mark in marks):
+                found.append(pid)
+    return sorted(found)
+
+
+def command_line(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return "gone"
+
+
+def kill_group(process: "subprocess.Popen[str]") -> None:
+    """Kill a process that leads its own session, with its group, and reap it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def kill_marked(marks: list[bytes]) -> None:
+    """Kill until none is left: one that was forking when it was listed has left another."""
+
+    def none_left() -> bool:
+        left = marked_processes(marks)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not left
+
+    wait_for(none_left, 10, "the end of the processes that a test left behind")

@@ -1,0 +1,213 @@
+"""The harness itself: what all other tests lean on."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from harness import (
+    App,
+    Commands,
+    Database,
+    PostgresDatabase,
+    PrivatePostgres,
+    SQLiteDatabase,
+    postgresql_only,
+    sqlite_only,
+    wait_for,
+)
+from harness.database import translated
+from harness.postgres import EXTERNAL
+from harness.processes import marked_processes
+
+SLEEPER = [sys.executable, "-c", "import time; time.sleep(300)"]
+
+
+def insert_run(database: Database, **values: object) -> int:
+    """A row by hand: these tests are older than the command that enqueues."""
+    row = {"job_type": "echo", "payload": {"a": 1}, "status": "queued", "priority": 0} | values
+    for column in ("run_at", "created_at", "updated_at"):
+        row.setdefault(column, datetime.now(UTC))
+    marks = ", ".join("?" * len(row))
+    statement = f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id"
+    return int(database.value(statement, row.values()))
+
+
+def test_every_test_gets_an_empty_migrated_database(database: Database) -> None:
+    assert database.query("SELECT * FROM job_runs") == []
+    assert insert_run(database) == 1  # so does the next test: see below
+
+
+def test_ids_begin_at_one_again(database: Database) -> None:
+    assert insert_run(database) == 1
+
+
+def test_values_come_back_the_same_from_both(database: Database) -> None:
+    at = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
+    run_id = insert_run(database, run_at=at, payload={"text": "it's 100 % ?"})
+    rows = database.query("SELECT id, run_at, payload FROM job_runs WHERE run_at = ? AND job_type LIKE 'ec%'", [at])
+    assert rows == [{"id": run_id, "run_at": at, "payload": {"text": "it's 100 % ?"}}]
+    assert database.execute("UPDATE job_runs SET priority = 3 WHERE id = ?", [run_id]) == 1
+    assert database.execute("UPDATE job_runs SET priority = 3 WHERE id = ?", [run_id + 1]) == 0
+    assert database.value("SELECT sum(priority) AS total FROM job_runs") == 3
+
+
+def test_placeholders_inside_quotes_are_text() -> None:
+    assert translated("a = ? AND b = 'what?' AND c LIKE '5%'") == "a = %s AND b = 'what?' AND c LIKE '5%%'"
+
+
+def test_the_clock_moves_and_comes_back(database: Database) -> None:
+    assert abs(database.now() - datetime.now(UTC)) < timedelta(seconds=10)
+    database.move_clock(timedelta(hours=3, microseconds=500))
+    database.move_clock(timedelta(hours=-1))
+    assert abs(database.now() - datetime.now(UTC) - timedelta(hours=2)) < timedelta(seconds=10)
+    database.set_clock_offset(timedelta(hours=-5))
+    assert abs(database.now() - datetime.now(UTC) + timedelta(hours=5)) < timedelta(seconds=10)
+    database.set_clock_offset(timedelta(0))
+    assert abs(database.now() - datetime.now(UTC)) < timedelta(seconds=10)
+
+
+def test_wait_until_shows_the_tables_when_it_gives_up(database: Database) -> None:
+    run_id = insert_run(database, last_error="the reason")
+    statement = "SELECT status = 'dead' AS ended FROM job_runs WHERE id = ?"
+    with pytest.raises(AssertionError, match=r"(?s)the run ends.*job_runs: 1 rows.*the reason.*job_ticks: empty"):
+        database.wait_until(statement, [run_id], deadline_seconds=0.1, describe="the run ends")
+    database.execute("UPDATE job_runs SET status = 'dead', finished_at = ? WHERE id = ?", [datetime.now(UTC), run_id])
+    assert database.wait_until(statement, [run_id])
+
+
+@sqlite_only
+def test_the_copied_file_is_in_wal_mode(database: SQLiteDatabase) -> None:
+    assert database.value("PRAGMA journal_mode") == "wal"
+    assert database.url == f"sqlite:///{database.path}"
+
+
+@postgresql_only
+def test_cut_connections(database: PostgresDatabase) -> None:
+    with contextlib.closing(psycopg.connect(database.url)) as victim:
+        assert [row["state"] for row in database.sessions()] == ["idle"]
+        assert database.cut_connections() == 1
+        with pytest.raises(psycopg.OperationalError):
+            victim.execute("SELECT 1")
+
+
+@postgresql_only
+@pytest.mark.skipif(EXTERNAL in os.environ, reason="that server's passwords are not ours to know")
+def test_a_wrong_password_is_refused(database: PostgresDatabase) -> None:
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(database.url.replace("@127", "x@127"))
+
+
+def test_a_private_server_stops_and_comes_back_with_its_data(private_postgres: PrivatePostgres) -> None:
+    database = private_postgres.database
+    insert_run(database)
+    before = private_postgres.postmaster_pid
+    private_postgres.stop()
+    assert private_postgres.postmaster_pid is None
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(private_postgres.url)
+    private_postgres.start()
+    assert private_postgres.postmaster_pid not in (None, before)
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+
+
+def test_a_frozen_backend_does_not_outlive_its_server(private_postgres: PrivatePostgres) -> None:
+    with contextlib.closing(psycopg.connect(private_postgres.url)) as connection:
+        frozen = connection.info.backend_pid
+        os.kill(frozen, signal.SIGSTOP)
+        private_postgres.restart()
+        assert not Path(f"/proc/{frozen}").exists()
+    assert private_postgres.database.value("SELECT 1") == 1
+
+
+def test_a_killed_server_comes_back_with_what_was_committed(private_postgres: PrivatePostgres) -> None:
+    insert_run(private_postgres.database)
+    assert private_postgres.postmaster_pid is not None
+    os.kill(private_postgres.postmaster_pid, signal.SIGKILL)
+    private_postgres.restart()
+    assert private_postgres.database.value("SELECT count(*) FROM job_runs") == 1
+
+
+def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
+    script = (
+        "import os, signal, psycopg\n"
+        "from harness.postgres import Lifeline\n"
+        "lifeline = Lifeline()\n"
+        "server = lifeline.server()\n"
+        "access = server.start()\n"
+        "connection = access.admin()\n"
+        "print(lifeline.folder, lifeline.process.pid, server.postmaster_pid, flush=True)\n"
+        "os.kill(connection.info.backend_pid, signal.SIGSTOP)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    folder, watchdog, postmaster = done.stdout.split()
+
+    def all_gone() -> bool:
+        return not any(Path(path).exists() for path in (folder, f"/proc/{watchdog}", f"/proc/{postmaster}"))
+
+    wait_for(all_gone, 15, lambda: f"{folder}, {watchdog} and {postmaster} should be gone")
+    titles = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [title for title in titles if Path(folder).name.encode() in title]
+
+
+def test_commands_see_a_bare_environment(jobrunner: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBRUNNER_SOMETHING", "of the developer's own")
+    seen = jobrunner.environment({"EXTRA": "1", "TRACE_FILE": None})
+    assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "EXTRA"} | {
+        f"JOBRUNNER_{name}" for name in ("APP_DIR", "IMPORT", "DATABASE_URL", "STATE_DIR", "TEST_ID")
+    }
+
+
+def test_a_failing_command_shows_what_it_said(jobrunner: Commands) -> None:
+    with pytest.raises(AssertionError, match=r"(?s)jobrunner no-such-command: exit 2\n.*stderr: .*no-such-command"):
+        jobrunner("no-such-command")
+    assert jobrunner("no-such-command", check=False).returncode == 2
+
+
+def test_leftover_processes_are_found_and_ended(jobrunner: Commands) -> None:
+    script = f"import subprocess; subprocess.Popen({SLEEPER}, start_new_session=True)"
+    subprocess.run([sys.executable, "-c", script], env=jobrunner.environment(), check=True)
+    (orphan,) = jobrunner.leftover_processes()
+    assert "time.sleep(300)" in jobrunner.describe_leftovers()
+    jobrunner.close()
+    assert jobrunner.leftover_processes() == []
+    assert orphan not in marked_processes([b"PATH="])
+
+
+def test_a_started_command_is_killed_at_the_end_of_the_test(jobrunner: Commands) -> None:
+    process = jobrunner.start("tick")
+    os.kill(process.pid, signal.SIGSTOP)
+    jobrunner.close()
+    assert process.returncode is not None
+    assert jobrunner.leftover_processes() == []
+
+
+def test_the_application_keeps_a_trace(app: App) -> None:
+    assert app.trace() == []
+    app.trace_file.write_text("1 1 4711\n1 2 4712\n")
+    assert [(line.run_id, line.attempt, line.pid) for line in app.trace()] == [(1, 1, 4711), (1, 2, 4712)]
+    assert "@job" in app.add("x = 1").read_text()
+
+
+def test_wait_for_returns_the_value_and_names_what_did_not_come() -> None:
+    assert wait_for(lambda: "here", 1) == "here"
+    before = time.monotonic()
+    with pytest.raises(AssertionError, match=r"not within 0.1 s: the moon"):
+        wait_for(lambda: None, 0.1, "the moon")
+    assert time.monotonic() - before < 5
+
+
+def test_json_of_a_command_that_printed_something_else(jobrunner: Commands) -> None:
+    with pytest.raises(AssertionError, match="not JSON"):
+        jobrunner("no-such-command", check=False).json()
+    assert json.loads("{}") == {}
