@@ -101,9 +101,19 @@ def _read(expression: str) -> Fields:
             complaint = _complaint(kind, item)
             if complaint:
                 raise _refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
-    fields = Fields(*parts)
+    fields = Fields(*map(_without_idle_steps, _KINDS, parts))
     _must_fire(expression, fields)
     return fields
+
+
+def _without_idle_steps(kind: _Kind, part: str) -> str:
+    """The same field with `5-5/2` written as `5`: cronsim would read that as `5-59/2`."""
+    items = part.split(",")
+    for place, item in enumerate(items):
+        match = _ITEM.fullmatch(item)
+        if match and match["last"] and _number(kind, match["first"]) == _number(kind, match["last"]):
+            items[place] = match["first"]
+    return ",".join(items)
 
 
 def quoted(text: object) -> str:

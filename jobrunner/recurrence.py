@@ -2,8 +2,8 @@
 
 The rule is Debian's cron's (docs/adr/0007-debian-cron-instants.md). The method: between two changes of its
 offset, a zone's clock is an ordinary clock, so cronsim is asked on local readings without a zone, one stretch
-of constant offset at a time. Only the seams between stretches know about daylight saving. Nothing is kept from
-one question to the next: a tick that asks once a minute and one that asks once a month see the same slots.
+of constant offset at a time. Only the seams between stretches know about daylight saving. Nothing is kept
+from question to question: a tick that asks once a minute and one that asks once a month see the same slots.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SMALL_SHIFT = timedelta(hours=3)
 _LOOK_BACK = timedelta(hours=4)
 # No zone is further from UTC than this, so a slot lies within it of the reading that named it.
 _REACH = timedelta(days=2)
-# Two changes of one zone's offset have never been less than a week apart.
+# Two changes of one zone's offset have never been less than six days apart.
 _PROBE = timedelta(days=1)
 _WINDOW = timedelta(days=100)
 _INSTANT_BEFORE = timedelta(microseconds=1)
@@ -134,7 +134,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Local readings in (low, high] on a clock `offset` ahead of UTC. With `all_at`, all fire then, as one."""
+    """Local readings in (low, high] on a clock `offset` ahead of UTC. If `all_at`, all fire then, once."""
 
     low: datetime
     high: datetime

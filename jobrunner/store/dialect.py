@@ -248,14 +248,16 @@ def lock_host_places(connection: Connection, host: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(
-            text("SELECT pg_advisory_xact_lock(7206148302, hashtext(:host))"), {"host": host}
+            text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"), {"host": host}
         )
 
 
-def insert_or_skip(connection: Connection, table: Table) -> Any:
-    """An INSERT that changes no row where a unique key is taken; on PostgreSQL it waits for a rival's outcome."""
+def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+    """Insert a row unless a unique key of it is taken: False. PostgreSQL waits for the outcome of a rival."""
     build = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
-    return build(table).on_conflict_do_nothing()
+    key = next(iter(table.primary_key))
+    statement = build(table).values(**values).on_conflict_do_nothing().returning(key)
+    return connection.execute(statement).one_or_none() is not None
 
 
 def waits_unfairly(engine: Engine) -> bool:
@@ -330,7 +332,8 @@ def is_lost(error: exc.DBAPIError) -> bool:
 def is_missing_schema(error: exc.DBAPIError) -> bool:
     """Whether the statement failed because a table of ours does not exist."""
     state = getattr(error.orig, "sqlstate", None)
-    return state in ("42P01", "42883") or "no such table" in str(error.orig)
+    words = str(error.orig)
+    return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
 
 
 def refusal_reason(error: BaseException) -> str:

@@ -50,13 +50,9 @@ def enqueue(connection: Connection, new: NewRun) -> Enqueued:
     if new.idempotency_key is None:
         return Enqueued(_insert(connection, new), created=True)
     # The key first: two callers at once meet at its row, and the second waits for the first one's outcome.
-    taken = connection.execute(
-        insert_or_skip(connection, job_keys).values(
-            job_type=new.job_type, idempotency_key=new.idempotency_key, created_at=now()
-        )
-    )
-    row = (job_keys.c.job_type == new.job_type, job_keys.c.idempotency_key == new.idempotency_key)
-    if taken.rowcount == 0:
+    key = {"job_type": new.job_type, "idempotency_key": new.idempotency_key}
+    row = [job_keys.c[name] == value for name, value in key.items()]
+    if not insert_or_skip(connection, job_keys, {**key, "created_at": now()}):
         existing = connection.execute(select(job_keys.c.run_id).where(*row)).scalar_one_or_none()
         if existing is None:
             raise JobrunnerError(

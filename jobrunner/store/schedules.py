@@ -129,8 +129,7 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
     at = connection.execute(select(now())).scalar_one()
     values = {**new, "removed_at": None, "last_slot_at": at, "updated_at": at}
     columns = job_definitions.c
-    inserted = connection.execute(insert_or_skip(connection, job_definitions).values(**values, created_at=at))
-    if inserted.rowcount == 0:
+    if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
         revived = connection.execute(
             update(job_definitions)
             .where(columns.name == new["name"], columns.removed_at.is_not(None), columns.last_slot_at <= at)

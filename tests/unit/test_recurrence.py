@@ -1,4 +1,4 @@
-"""The instants of schedules: compared with a simulation of Debian's cron, and held to properties of their own."""
+"""The slots of schedules, compared with a simulation of Debian's cron and held to properties of their own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+def summed(slots: list[datetime]) -> Slots:
+    return Slots(slots[0], slots[-1], len(slots)) if slots else Slots(None, None, 0)
+
+
 # ---------------------------------------------------------------- against the simulation
 
 MINUTES = ["0", "30", "59", "5,35", "0-10/5", "*", "*/7", "*/15", "1-59/20"]
@@ -34,9 +38,32 @@ HOURS = ["0", "1", "2", "3", "0-3", "1,2", "22-23", "*", "*/2", "0-23/3"]
 DAYS = ["* * *", "*/2 * *", "1-7 * sun", "* * 0", "*/3 * sat,7"]
 EXTRA = [
     *("@hourly", "@daily", "@midnight", "@weekly", "@monthly"),
-    *("15,45 2 * * *", "45 1 * * *", "1,2,3 0 * * *", "59 23 * * *", "0 0,12 * * *", "10 1-2 * * *", "00 02 * * *"),
-    *("0 2 29 3 *", "30 2 29 mar sun", "0 0 6 sep *", "*,10 2 * * *", "2,* 2 * * *", "0 2,* * * *", "0 *,2 * * *"),
-    *("30 2 * Mar,oct MON-sat", "30 2 * 3,10 7", "30 2 * 3-10 5-7", "30 2 * */2 */7", "45 2 1,*/2 * *", "0 0 30 12 *"),
+    *(
+        "15,45 2 * * *",
+        "45 1 * * *",
+        "1,2,3 0 * * *",
+        "59 23 * * *",
+        "0 0,12 * * *",
+        "10 1-2 * * *",
+        "00 02 * * *",
+    ),
+    *(
+        "0 2 29 3 *",
+        "30 2 29 mar sun",
+        "0 0 6 sep *",
+        "*,10 2 * * *",
+        "2,* 2 * * *",
+        "0 2,* * * *",
+        "0 *,2 * * *",
+    ),
+    *(
+        "30 2 * Mar,oct MON-sat",
+        "30 2 * 3,10 7",
+        "30 2 * 3-10 5-7",
+        "30 2 * */2 */7",
+        "45 2 1,*/2 * *",
+        "0 0 30 12 *",
+    ),
 ]
 EXPRESSIONS = [f"{m} {h} {d}" for (m, h), d in product(product(MINUTES, HOURS), DAYS)] + EXTRA
 
@@ -109,10 +136,10 @@ def asks(at: Shift, expected: list[datetime]) -> Iterator[datetime]:
     """Instants to ask from: each boundary of a slot while they are few, and random ones in gap and fold."""
     chance = random.Random(f"{at}{len(expected)}")
     near = [slot for slot in expected if abs(slot - at.at) <= 3 * HOUR]
-    for slot in expected if len(expected) <= 12 else chance.sample(near, min(6, len(near))):
+    for slot in expected if len(expected) <= 8 else chance.sample(near, min(2, len(near))):
         yield from (slot, slot - timedelta(microseconds=1))
-    yield from (at.at - timedelta(seconds=1), at.at, at.at + timedelta(seconds=30))
-    for _ in range(3):
+    yield from (at.at - timedelta(seconds=1), at.at)
+    for _ in range(2):
         yield at.at + timedelta(seconds=chance.uniform(-1.5, 1.5) * 60 * max(60, min(abs(at.size), 200)))
 
 
@@ -125,7 +152,7 @@ def test_slots_are_those_of_debians_cron(at: Shift) -> None:
         recurrence = Recurrence.parse(text, at.zone)
         expected = vixie.fired(vixie.read(text), looks)
         assert list(recurrence.slots(start, end)) == expected, text
-        counted = Slots(*((expected[0], expected[-1]) if expected else (None, None)), len(expected))
+        counted = summed(expected)
         assert recurrence.latest(start, end) == counted, text
         for ask in asks(at, expected):
             later = next((slot for slot in expected if slot > ask), None)
@@ -135,7 +162,7 @@ def test_slots_are_those_of_debians_cron(at: Shift) -> None:
             else:
                 assert answer == later, (text, ask)
             compared += 1
-    assert compared > 6 * len(EXPRESSIONS)
+    assert compared > 5 * len(EXPRESSIONS)
 
 
 # ---------------------------------------------------------------- the rule, in words
@@ -165,7 +192,7 @@ BERLIN, LORD_HOWE, SANTIAGO, TROLL = (
         ("30 23 * * *", SANTIAGO, "2026-04-04T20:00", "2026-04-05T20:00", ["02:30"]),
         ("30 1,2 * * *", TROLL, "2026-03-29T00:00", "2026-03-29T03:00", ["01:00"]),
         # A whole day that Samoa never had is a correction: nothing moves.
-        ("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00", "2011-12-31T23:00", ["22:00", "22:00"]),
+        ("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00", "2011-12-31T21:00", ["22:00", "22:00"]),
     ],
 )
 def test_a_changing_clock(text: str, zone: str, after: str, until: str, expected: list[str]) -> None:
@@ -216,13 +243,19 @@ def test_the_ends_of_the_calendar_are_no_error() -> None:
     assert recurrence.next_after(datetime.min.replace(tzinfo=UTC)) is not None
     assert recurrence.latest(utc("9999-12-01"), datetime.max.replace(tzinfo=UTC)).count > 0
     assert Recurrence.parse("0 0 29 2 *").next_after(utc("9998-01-01")) is None
-    assert next(recurrence.slots(utc("2026-01-01"), datetime.max.replace(tzinfo=UTC))) == utc("2026-01-01T00:01")
+    assert next(recurrence.slots(utc("2026-01-01"), datetime.max.replace(tzinfo=UTC))) == utc(
+        "2026-01-01T00:01"
+    )
 
 
 def test_instants_without_a_zone_are_refused_and_other_zones_are_understood() -> None:
     recurrence = Recurrence.parse("0 2 * * *")
     naive = utc("2026-01-01").replace(tzinfo=None)
-    for ask in (recurrence.next_after, lambda at: recurrence.slots(at, at), lambda at: recurrence.latest(at, at)):
+    for ask in (
+        recurrence.next_after,
+        lambda at: recurrence.slots(at, at),
+        lambda at: recurrence.latest(at, at),
+    ):
         with pytest.raises(ValueError, match="time zone"):
             ask(naive)
     answer = recurrence.next_after(utc("2026-01-01T01:30").astimezone(ZoneInfo("Asia/Tokyo")))
@@ -248,14 +281,25 @@ def test_blanks_are_made_single_and_equal_schedules_are_equal() -> None:
 
 # ---------------------------------------------------------------- properties
 
-ZONES = ["UTC", BERLIN, "America/New_York", LORD_HOWE, SANTIAGO, TROLL, "Pacific/Chatham", "Africa/Casablanca"]
+ZONES = [
+    "UTC",
+    BERLIN,
+    "America/New_York",
+    LORD_HOWE,
+    SANTIAGO,
+    TROLL,
+    "Pacific/Chatham",
+    "Africa/Casablanca",
+]
 
 
 def items(low: int, high: int) -> st.SearchStrategy[str]:
     number = st.integers(low, high)
     span = st.tuples(number, number).map(sorted).map(lambda two: f"{two[0]}-{two[1]}")
     step = st.integers(1, high - low).map(lambda n: f"/{n}")
-    one = st.one_of(st.just("*"), number.map(str), span, step.map(lambda s: "*" + s), st.builds(str.__add__, span, step))
+    one = st.one_of(
+        st.just("*"), number.map(str), span, step.map(lambda s: "*" + s), st.builds(str.__add__, span, step)
+    )
     return st.lists(one, min_size=1, max_size=3).map(",".join)
 
 
@@ -264,12 +308,16 @@ expressions = st.tuples(items(0, 59), items(0, 23), items(1, 28), items(1, 12), 
 recurrences = st.builds(Recurrence.parse, expressions, st.sampled_from(ZONES))
 around_a_shift = st.builds(
     lambda at, off: utc(at) + timedelta(seconds=off),
-    st.sampled_from(["2026-03-29T01:00", "2026-10-25T01:00", "2026-04-04T15:00", "2026-09-06T04:00", "2026-02-15T02:00"]),
+    st.sampled_from(
+        ["2026-03-29T01:00", "2026-10-25T01:00", "2026-04-04T15:00", "2026-09-06T04:00", "2026-02-15T02:00"]
+    ),
     st.floats(-30 * 3600, 30 * 3600),
 )
-instants = st.one_of(around_a_shift, st.datetimes(utc("1990-01-01").replace(tzinfo=None), timezones=st.just(UTC)))
+instants = st.one_of(
+    around_a_shift, st.datetimes(utc("1990-01-01").replace(tzinfo=None), timezones=st.just(UTC))
+)
 instants = instants.filter(lambda at: at.year < 2120)
-quickly = settings(max_examples=250, deadline=None)
+quickly = settings(max_examples=120, deadline=None)
 
 
 @quickly
@@ -283,10 +331,13 @@ def test_the_next_slot_is_always_later(recurrence: Recurrence, after: datetime) 
 
 @quickly
 @given(recurrences, instants, st.floats(0, 60))
-def test_walking_agrees_with_asking_again_and_again(recurrence: Recurrence, after: datetime, hours: float) -> None:
+def test_walking_agrees_with_asking_again_and_again(
+    recurrence: Recurrence, after: datetime, hours: float
+) -> None:
     until = after + hours * HOUR
     walked = list(recurrence.slots(after, until))
-    asked, at = [], after
+    asked: list[datetime] = []
+    at = after
     while len(asked) <= 60 and (slot := recurrence.next_after(at)) is not None and slot <= until:
         asked.append(slot)
         at = slot
@@ -314,28 +365,36 @@ def test_no_slot_is_lost_or_doubled_where_two_spans_meet(
 def test_counting_agrees_with_walking_over_months(recurrence: Recurrence, after: datetime, days: int) -> None:
     until = after + min(days, 40 if "*" in recurrence.expression.split()[0] else 400) * DAY
     walked = list(recurrence.slots(after, until))
-    expected = Slots(walked[0], walked[-1], len(walked)) if walked else Slots(None, None, 0)
-    assert recurrence.latest(after, until) == expected
+    assert recurrence.latest(after, until) == summed(walked)
+
+
+LEAP_DAY = vixie.looks(ZoneInfo("UTC"), utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))
 
 
 @quickly
 @given(expressions)
 def test_fields_are_read_as_debian_reads_them(text: str) -> None:
-    start = utc("2026-02-27")
-    expected = vixie.fired(vixie.read(text), vixie.looks(ZoneInfo("UTC"), start, start + DAY))
-    assert list(Recurrence.parse(text).slots(start, start + DAY)) == expected
+    expected = vixie.fired(vixie.read(text), LEAP_DAY)
+    assert list(Recurrence.parse(text).slots(utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))) == expected
 
 
 @quickly
 @given(st.text(st.sampled_from("0159*/-,#LW@? \tmonjan.\n٢é"), max_size=14))
 def test_whatever_is_typed_is_read_or_refused_in_one_line(text: str) -> None:
-    try:
-        recurrence = Recurrence.parse(text)
-    except BadSchedule as refusal:
-        assert "\n" not in str(refusal)
-        assert str(refusal).isascii()
+    message = refusal_of(text)
+    if message is None:
+        assert Recurrence.parse(text).next_after(utc("2026-01-01")) is not None
     else:
-        assert recurrence.next_after(utc("2026-01-01")) is not None
+        assert message.isascii()
+        assert "\n" not in message
+
+
+def refusal_of(text: str) -> str | None:
+    try:
+        Recurrence.parse(text)
+    except BadSchedule as refusal:
+        return str(refusal)
+    return None
 
 
 # ---------------------------------------------------------------- refusals
@@ -351,8 +410,8 @@ REFUSED = [
     ("0 2 * * *\x00", "ASCII"),
     ("0\x0b2 * * *", "ASCII"),
     ("0\u00a02 * * *", "ASCII"),
-    ("٠ 2 * * *", "ASCII"),
-    ("０ 2 * * *", "ASCII"),
+    ("\u0660 2 * * *", "ASCII"),
+    ("\uff10 2 * * *", "ASCII"),
     ("² 2 * * *", "ASCII"),
     ("0 2 * * *" + ",1" * 600, "at most 1000"),
     ("TZ=UTC 0 2 * * *", "timezone"),
@@ -437,17 +496,29 @@ def test_refused_expressions(expression: str, told: str) -> None:
         Recurrence(expression)
 
 
-@pytest.mark.parametrize("text", ["* 22-2 * * *", "*5 * * * *", "1.5 * * * *", "*-5 * * * *", "1-5-7 * * * *", "1;2 * * * *"])
+@pytest.mark.parametrize(
+    "text", ["* 22-2 * * *", "*5 * * * *", "1.5 * * * *", "*-5 * * * *", "1-5-7 * * * *", "1;2 * * * *"]
+)
 def test_what_is_refused_as_misread_the_daemon_would_have_taken(text: str) -> None:
     vixie.read(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["00 02 * * *", "*/60 */24 * * *", "0 0 * * SUN", "0 0 * * mon-Fri", "0 0 30 2 1", "5-5 * * * *", "1-5/10 0 * * *"],
+    [
+        "00 02 * * *",
+        "*/60 */24 * * *",
+        "0 0 * * SUN",
+        "0 0 * * mon-Fri",
+        "0 0 30 2 1",
+        "5-5 * * * *",
+        "1-5/10 0 * * *",
+        "5-05/2 0 * * mon-1/3",
+    ],
 )
 def test_what_debian_takes_and_means_is_taken(text: str) -> None:
-    Recurrence.parse(text)
+    expected = vixie.fired(vixie.read(text), LEAP_DAY)
+    assert list(Recurrence.parse(text).slots(utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))) == expected
 
 
 @pytest.mark.parametrize(

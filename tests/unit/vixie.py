@@ -1,8 +1,8 @@
-"""Debian's cron, simulated from its documented rules: its reading of a line, and its loop that wakes each minute.
+"""Debian's cron, simulated from its documented rules: how it reads a line, how its loop wakes each minute.
 
-Written apart from jobrunner.recurrence and sharing nothing with it, cronsim included, so that an error has to be
-made twice to go unseen. Two things differ from the daemon: every change of the zone's offset is noticed (the
-daemon looks again only when the daylight saving flag turns), and jobs take no time.
+It shares nothing with jobrunner.recurrence, cronsim included, so that an error has to be made twice to pass.
+Two things differ from the daemon: every change of the zone's offset is noticed (the daemon looks only
+when the daylight saving flag turns), and jobs take no time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NICKNAMES = {
 }
 
 
-class NotACrontabLine(Exception):
+class BadLineError(Exception):
     """The daemon would say so in its log."""
 
 
@@ -62,14 +62,12 @@ def read(text: str) -> Line:
     """Read a line as the daemon does, its silent misreadings included: what follows a number it drops."""
     parts = NICKNAMES.get(text, text).split()[:5]
     if len(parts) < 5:
-        raise NotACrontabLine(text)
+        raise BadLineError(text)
     sets = [_field(part, *limits) for part, limits in zip(parts, LIMITS, strict=True)]
     weekdays = {day % 7 for day in sets[4]}
     stars = [part.startswith("*") for part in parts]
     minutes, hours, days, months = map(frozenset, sets[:4])
-    return Line(
-        minutes, hours, days, months, frozenset(weekdays), stars[0] or stars[1], stars[2] or stars[4]
-    )
+    return Line(minutes, hours, days, months, frozenset(weekdays), stars[0] or stars[1], stars[2] or stars[4])
 
 
 def _field(text: str, low: int, high: int, names: list[str]) -> set[int]:
@@ -92,13 +90,13 @@ def _range(rest: str, low: int, high: int, names: list[str], found: set[int]) ->
         if rest.startswith("-"):
             last, rest = _number(rest[1:], names, low)
         elif rest.startswith("/"):
-            raise NotACrontabLine("a step without a range")
+            raise BadLineError("a step without a range")
     if not (low <= first <= high and low <= last <= high):
-        raise NotACrontabLine("out of range")
+        raise BadLineError("out of range")
     if rest.startswith("/"):
         step, rest = _number(rest[1:], [], 0)
         if step < 1:
-            raise NotACrontabLine("a step of nothing")
+            raise BadLineError("a step of nothing")
     found.update(range(first, last + 1, step))
     return rest
 
@@ -112,7 +110,7 @@ def _number(rest: str, names: list[str], low: int) -> tuple[int, str]:
         return int(word), rest
     if word.lower() in names:
         return names.index(word.lower()) + low, rest
-    raise NotACrontabLine(word)
+    raise BadLineError(word)
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def looks(zone: ZoneInfo, start: datetime, end: datetime) -> list[Look]:
 
 
 def _wake(look: Callable[[int, bool, bool], None], virtual: int, running: int) -> int:
-    """One turn of the loop: from the minute reached so far and the minute on the clock, to the minute reached."""
+    """One turn of the loop: from the minute reached, and the one on the clock, to the minute reached next."""
     difference = running - virtual
     if difference == 1:
         look(running, True, True)
@@ -178,8 +176,6 @@ def fired(line: Line, made: Iterable[Look]) -> list[datetime]:
     instants = {
         look.instant
         for look in made
-        if (look.wild if line.clock_star else look.fixed)
-        and look.minute_of_day in times
-        and on_day(look.day)
+        if (look.wild if line.clock_star else look.fixed) and look.minute_of_day in times and on_day(look.day)
     }
     return sorted(instants)

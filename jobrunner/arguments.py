@@ -1,0 +1,92 @@
+"""Whether a payload fits a handler: its names against the signature, its JSON types against the annotations."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from inspect import Parameter
+from typing import Any
+
+from jobrunner.errors import BadPayload, ConfigurationError
+
+# JSON has one kind of number: an int is fine where a float is asked for, a bool is never a number.
+_FITS: dict[Any, Callable[[object], bool]] = {
+    str: lambda value: isinstance(value, str),
+    bool: lambda value: isinstance(value, bool),
+    int: lambda value: isinstance(value, int) and not isinstance(value, bool),
+    float: lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    list: lambda value: isinstance(value, list),
+    dict: lambda value: isinstance(value, dict),
+    type(None): lambda value: value is None,
+    None: lambda value: value is None,
+}
+
+
+def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> None:
+    """Raise ConfigurationError unless the function takes a context first and the rest by keyword."""
+    name = getattr(function, "__name__", "the handler")
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].kind not in (
+        Parameter.POSITIONAL_ONLY,
+        Parameter.POSITIONAL_OR_KEYWORD,
+    ):
+        raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
+    for parameter in parameters[1:]:
+        if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
+            raise ConfigurationError(
+                f"the parameter {parameter.name!r} of the handler {name} cannot be given by keyword"
+            )
+        if parameter.name in reserved:
+            raise ConfigurationError(
+                f"the parameter {parameter.name!r} of the handler {name} is an option of enqueue; rename it"
+            )
+
+
+def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
+    """Raise BadPayload, naming the argument that does not fit."""
+    parameters, hints = _described(function)
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    named = {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
+    for name in payload:
+        if name not in named and not takes_any:
+            raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(named))}")
+    for name, parameter in named.items():
+        if name not in payload:
+            if parameter.default is Parameter.empty:
+                raise BadPayload(f"missing argument {name!r}")
+        elif not _fits(payload[name], hints.get(name, Any)):
+            kind = type(payload[name]).__name__
+            raise BadPayload(f"argument {name!r} must be {_shown(hints[name])}, not {kind}")
+
+
+@lru_cache(maxsize=1024)
+def _described(function: Callable[..., Any]) -> tuple[list[Parameter], dict[str, Any]]:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception:  # noqa: BLE001 - annotations are the user's: what cannot be resolved is not checked
+        hints = {}
+    return parameters, hints
+
+
+def _fits(value: object, hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, each) for each in typing.get_args(hint))
+    if origin is typing.Literal:
+        return value in typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _fits(value, typing.get_args(hint)[0])
+    check_type = _FITS.get(origin or hint) if isinstance(origin or hint, type) or hint is None else None
+    return check_type is None or check_type(value)
+
+
+def _shown(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if names else "no arguments"

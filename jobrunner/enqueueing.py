@@ -1,0 +1,102 @@
+"""Enqueue from an application, inside its own transaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from jobrunner import config
+from jobrunner.durations import Duration, parse_duration
+from jobrunner.errors import UsageError
+from jobrunner.payload import check_payload
+from jobrunner.registry import check_job_type
+from jobrunner.store.runs import Enqueued, NewRun
+from jobrunner.store.runs import enqueue as insert_run
+from jobrunner.text import storable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
+    Transaction = Connection | Session
+
+__all__ = ["Enqueued", "enqueue", "new_run"]
+
+
+def enqueue(
+    transaction: Transaction,
+    job_type: str,
+    payload: Mapping[str, Any] | None = None,
+    *,
+    run_at: datetime | timedelta | None = None,
+    priority: int = 0,
+    idempotency_key: str | None = None,
+    max_attempts: int | None = None,
+    timeout: Duration | None = None,
+) -> Enqueued:
+    """Insert a run through the caller's SQLAlchemy connection or session, and never commit it.
+
+    The run appears if and only if the caller's transaction commits. ``run_at`` is an aware datetime, or a
+    timedelta from now. A higher ``priority`` runs first (-1000 to 1000). A key that was ever used for this job type
+    gives the id it was used for, with ``created`` False. Raises UsageError or BadPayload before anything is sent.
+    """
+    limit = config.load(os.environ).payload_limit
+    new = new_run(
+        job_type,
+        payload or {},
+        payload_limit=limit,
+        run_at=run_at,
+        priority=priority,
+        idempotency_key=idempotency_key,
+        max_attempts=max_attempts,
+        timeout=timeout,
+    )
+    # A session answers with its own connection; a connection is one.
+    connection = transaction.connection() if hasattr(transaction, "bind_mapper") else transaction
+    return insert_run(connection, new)  # type: ignore[arg-type]  # hasattr tells what isinstance would import
+
+
+def new_run(
+    job_type: str,
+    payload: Mapping[str, Any],
+    *,
+    payload_limit: int,
+    run_at: datetime | timedelta | None = None,
+    priority: int = 0,
+    idempotency_key: str | None = None,
+    max_attempts: int | None = None,
+    timeout: Duration | None = None,
+) -> NewRun:
+    """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
+    check_job_type(job_type)
+    if isinstance(run_at, datetime) and run_at.tzinfo is None:
+        raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
+    if isinstance(priority, bool) or not -1000 <= priority <= 1000:
+        raise UsageError(f"the priority {priority} is out of range; it must lie between -1000 and 1000")
+    if max_attempts is not None and not 1 <= max_attempts <= 1000:
+        raise UsageError(f"max_attempts {max_attempts} is out of range; it must lie between 1 and 1000")
+    if idempotency_key is not None:
+        if not idempotency_key or len(idempotency_key) > 500:
+            raise UsageError("an idempotency key has 1 to 500 characters")
+        if storable(idempotency_key) != idempotency_key:
+            raise UsageError("the idempotency key holds a NUL character or a lone surrogate")
+    return NewRun(
+        job_type=job_type,
+        payload=check_payload(payload, payload_limit),
+        run_at=run_at,
+        priority=priority,
+        idempotency_key=idempotency_key,
+        max_attempts=max_attempts,
+        timeout=None if timeout is None else _timeout(timeout),
+    )
+
+
+def _timeout(timeout: Duration) -> timedelta:
+    if timeout == "none":
+        return timedelta(0)
+    limit = parse_duration(timeout)
+    if not limit:
+        raise UsageError('a timeout of 0 stops the run at once; say "none" for no limit')
+    return limit

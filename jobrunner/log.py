@@ -1,0 +1,105 @@
+"""The log: one line per event, JSON in a file, readable on a terminal, nothing where nobody asked for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from jobrunner import clock
+from jobrunner.errors import ConfigurationError
+from jobrunner.text import storable, visible
+
+
+class Log(Protocol):
+    """Takes one event and its fields. ``warning`` and ``error`` are for what an operator should look at."""
+
+    def info(self, event: str, **fields: Any) -> Any:
+        """A step of normal work."""
+
+    def warning(self, event: str, **fields: Any) -> Any:
+        """Survived, but somebody should know."""
+
+    def error(self, event: str, **fields: Any) -> Any:
+        """Something of the tick itself is wrong."""
+
+
+class Silence:
+    """The log of a cron job without a log file: cron would mail every line. structlog is not even imported."""
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Say nothing."""
+
+    warning = error = info
+
+
+def open_log(path: Path | None, *, on_stderr: bool) -> Log:
+    """A log that appends JSON lines to ``path`` (created 0600), else writes to stderr if asked, else is silent.
+
+    Raises ConfigurationError when the file cannot be opened: a log that is silently lost helps nobody.
+    """
+    if path is None and not on_stderr:
+        return Silence()
+    import structlog
+
+    renderer: Any
+    if path is not None:
+        stream: TextIO = _open(path)
+        renderer = structlog.processors.JSONRenderer(default=str)
+    else:
+        stream = sys.stderr
+        renderer = _render_line
+    log: Log = structlog.wrap_logger(
+        structlog.WriteLogger(_Unbreakable(stream)),  # type: ignore[arg-type]  # it only writes and flushes
+        processors=[structlog.processors.add_log_level, _stamp, _clean, renderer],
+        wrapper_class=structlog.BoundLogger,
+    )
+    return log
+
+
+class _Unbreakable:
+    """A full disk under the log must not end a tick that still has leases to keep."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+        except (OSError, ValueError):
+            return
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            return
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write the log file {path}: {error.strerror}") from None
+    # Binary-exact lines: overlapping ticks append to the same file, one write per line.
+    return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+
+
+def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["at"] = clock.utc_now().isoformat(timespec="milliseconds")
+    return event
+
+
+def _clean(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = storable(value)
+    return event
+
+
+def _render_line(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    at, level, what = event.pop("at"), event.pop("level"), event.pop("event")
+    fields = " ".join(f"{name}={visible(str(value))}" for name, value in event.items())
+    return f"{at[11:19]} {level:7} {visible(what):10} {fields}".rstrip()

@@ -1,0 +1,156 @@
+"""Which handlers there are: the ``@job`` decorator and what it knows about a function.
+
+Imported by handler modules, so it needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from jobrunner import arguments, backoff
+from jobrunner.backoff import Backoff
+from jobrunner.durations import Duration, parse_duration
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Policy
+
+if TYPE_CHECKING:
+    from jobrunner.enqueueing import Enqueued, Transaction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Exceptions = tuple[type[BaseException], ...]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
+_OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout"}
+_registered: dict[str, Job[Any, Any]] = {}
+
+
+class Job(Generic[P, R]):
+    """A handler: still callable as the function that it is, and enqueueable."""
+
+    def __init__(
+        self, function: Callable[P, R], policy: Policy, retry_on: Exceptions | None, discard_on: Exceptions
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.policy = policy
+        self._retry_on = retry_on
+        self._discard_on = discard_on
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The job type."""
+        return self.policy.job_type
+
+    def is_permanent(self, error: BaseException) -> bool:
+        """Whether another attempt is pointless: listed in ``discard_on``, or not in a ``retry_on`` that was given."""
+        if isinstance(error, self._discard_on):
+            return True
+        return self._retry_on is not None and not isinstance(error, self._retry_on)
+
+    def check(self, payload: Mapping[str, Any]) -> None:
+        """Raise BadPayload, naming the argument, unless the payload fits the handler's signature."""
+        arguments.check(self.function, payload)
+
+    def enqueue(
+        self,
+        transaction: Transaction,
+        *,
+        run_at: datetime | timedelta | None = None,
+        priority: int = 0,
+        idempotency_key: str | None = None,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+        **payload: Any,
+    ) -> Enqueued:
+        """Enqueue a run of this handler in the caller's own transaction; see ``jobrunner.enqueue``.
+
+        The payload is checked against the handler's signature first. Raises BadPayload.
+        """
+        from jobrunner.enqueueing import enqueue
+
+        self.check(payload)
+        return enqueue(
+            transaction,
+            self.name,
+            payload,
+            run_at=run_at,
+            priority=priority,
+            idempotency_key=idempotency_key,
+            max_attempts=max_attempts,
+            timeout=timeout,
+        )
+
+
+def job(
+    name: str | None = None,
+    *,
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    timeout: Duration = DEFAULT_TIMEOUT,
+    backoff: Backoff = backoff.DEFAULT,
+    retry_on: type[BaseException] | Exceptions | None = None,
+    discard_on: type[BaseException] | Exceptions = (),
+    kill_after: Duration = DEFAULT_KILL_AFTER,
+) -> Callable[[Callable[P, R]], Job[P, R]]:
+    """Register a function as the handler of a job type (by default: the function's name).
+
+    The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
+    "none" for no limit. With ``retry_on`` only those exceptions are tried again and all others are permanent;
+    ``discard_on`` are permanent in any case. ``kill_after`` lies between the request to stop and SIGKILL.
+    Raises ConfigurationError when the name is taken or the function cannot be a handler.
+    """
+
+    def register(function: Callable[P, R]) -> Job[P, R]:
+        job_type = check_job_type(name or function.__name__)
+        if job_type in _registered:
+            raise ConfigurationError(f"two handlers are named {job_type!r}; a job type has one")
+        arguments.check_handler(function, reserved=_OPTIONS)
+        policy = Policy(
+            job_type, _attempts(max_attempts), _timeout(timeout), backoff, parse_duration(kill_after)
+        )
+        registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or ())
+        _registered[job_type] = registered
+        return registered
+
+    return register
+
+
+def registered() -> Mapping[str, Job[Any, Any]]:
+    """The handlers of all modules imported so far, by job type."""
+    return dict(sorted(_registered.items()))
+
+
+def check_job_type(name: str) -> str:
+    """Return a name that can be a job type, or raise UsageError."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
+            " letter, a digit or _"
+        )
+    return name
+
+
+def _attempts(max_attempts: int) -> int:
+    if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or not 1 <= max_attempts <= 1000:
+        raise ConfigurationError(f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}")
+    return max_attempts
+
+
+def _timeout(timeout: Duration) -> timedelta | None:
+    if timeout == "none":
+        return None
+    limit = parse_duration(timeout)
+    if not limit:
+        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
+    return limit
+
+
+def _tuple(exceptions: type[BaseException] | Exceptions | None) -> Exceptions | None:
+    return (exceptions,) if isinstance(exceptions, type) else exceptions
