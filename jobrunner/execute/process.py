@@ -41,7 +41,7 @@ class ChildProcess:
 
     def __init__(self, plan: ChildPlan) -> None:
         ours, theirs = socket.socketpair()
-        self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        self._stacks = tempfile.TemporaryFile("ab+")  # noqa: SIM115 - lives as long as the child
         descriptors = (theirs.fileno(), self._stacks.fileno())
         read_end, write_end = os.pipe()
         try:
@@ -73,7 +73,8 @@ class ChildProcess:
         self.pid = self._process.pid
         self.spawned_at = clock.elapsed()
         self.exit_status: int | None = None
-        self.is_silent = False
+        self.silent_since: float | None = None
+        self.killed_as_silent = False
         self.send(
             {
                 "kind": "hello",
@@ -92,20 +93,25 @@ class ChildProcess:
         try:
             self._channel.sendall(encode(frame))
         except OSError:
-            self.is_silent = True
+            self._fall_silent()
             return False
         return True
 
     def receive(self) -> list[Frame]:
-        """The frames that have arrived. After nonsense or a hang-up the child ``is_silent`` for good."""
+        """The frames that have arrived. After nonsense or a hang-up the child is silent for good."""
         try:
             data = self._channel.recv(_READ_BYTES)
             frames = self._inbox.feed(data)
         except (OSError, BrokenFrame):
-            self.is_silent = True
+            self._fall_silent()
             return []
-        self.is_silent = self.is_silent or not data
+        if not data:
+            self._fall_silent()
         return frames
+
+    def _fall_silent(self) -> None:
+        if self.silent_since is None:
+            self.silent_since = clock.elapsed()
 
     def read_output(self) -> bool:
         """Take what the child has written; False at its end. Bounded, so that a flood starves nobody."""
@@ -136,9 +142,7 @@ class ChildProcess:
 
     def stacks(self) -> str | None:
         """Where the child's threads stood when it was asked or crashed; None: it never said."""
-        # The child writes at its own offset: after a truncation the start reads as NULs.
-        text = os.pread(self._stacks.fileno(), _STACKS_BYTES * 4, 0).lstrip(b"\0")
-        return text[:_STACKS_BYTES].decode("utf-8", "replace") or None
+        return os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace") or None
 
     def ask_for_stacks(self) -> None:
         """Have the child write its stacks, even while a handler holds the interpreter lock."""

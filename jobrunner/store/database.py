@@ -18,6 +18,8 @@ from jobrunner.errors import ConnectionLost, DatabaseUnavailable, SchemaMismatch
 from jobrunner.store import dialect
 from jobrunner.store.location import Location
 
+__all__ = ["Connection", "Database"]
+
 T = TypeVar("T")
 _PAUSES_SECONDS = (0.02, 0.1, 0.3, 1.0)
 

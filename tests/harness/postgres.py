@@ -99,14 +99,18 @@ class Lifeline:
         self.folder = Path(tempfile.mkdtemp(prefix="jrpg-", dir=short_temporary_folder()))
         if os.geteuid() == 0:
             shutil.chown(self.folder, user="nobody")
-        # The watchdog holds none of our other descriptors: a pipe that pytest's caller reads would stay open.
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", str(WATCHDOG), str(self.folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with socket.socket(socket.AF_UNIX) as control:
+            control.bind(str(self.folder / "control"))
+            control.listen(64)
+            # The watchdog holds none of our other descriptors: a pipe that pytest's caller reads would stay open.
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", str(WATCHDOG), str(self.folder), str(control.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[control.fileno()],
+                start_new_session=True,
+            )
 
     def server(self) -> Server:
         return Server(self.folder)

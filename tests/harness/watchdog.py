@@ -8,7 +8,7 @@ The server starts at the first request, so that a selection of tests without a d
 A request is one line of JSON on a connection to the socket `control` in the folder, and so is the answer. Any process
 may ask: that is how all workers of a test session share a server.
 
-Only the standard library is imported: this starts as `python -I watchdog.py FOLDER`.
+Only the standard library is imported: this starts as `python -I watchdog.py FOLDER CONTROL_DESCRIPTOR`.
 """
 
 import contextlib
@@ -229,10 +229,7 @@ def answer(server: Server, line: str) -> dict[str, Any]:
     return server.state()
 
 
-def serve(server: Server) -> None:
-    control = socket.socket(socket.AF_UNIX)
-    control.bind(str(server.folder / "control"))
-    control.listen(64)
+def serve(server: Server, control: socket.socket) -> None:
     while True:
         ready, _, _ = select.select([sys.stdin, control], [], [])
         if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1024):
@@ -252,7 +249,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = Server(Path(sys.argv[1]))
     try:
-        serve(server)
+        # Listening already: whoever asks early waits for the answer.
+        serve(server, socket.socket(fileno=int(sys.argv[2])))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         server.remove()

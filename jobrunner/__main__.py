@@ -1,0 +1,5 @@
+"""``python -m jobrunner``."""
+
+from jobrunner.cli import main
+
+main()

@@ -1,0 +1,168 @@
+"""One run's life in this tick, top to bottom: handed over, watched, stopped if need be, ended.
+
+The attempt knows the clock and its child; it does not know the database. What it makes of an end is an
+``Ending``; the drain finalizes that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from enum import Enum
+
+from jobrunner import clock
+from jobrunner.durations import format_duration
+from jobrunner.execute.frames import Frame
+from jobrunner.execute.process import ChildProcess
+from jobrunner.execute.supervisor import describe_exit
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.model import ClaimedRun, Policy
+
+
+class Why(Enum):
+    """Why a handler is being stopped. Noted before the first signal, so that its death is never a riddle."""
+
+    TIMEOUT = "it ran out of time"
+    CANCEL = "its cancellation was requested"
+    SHUTDOWN = "the tick was told to stop"
+    UNRENEWED = "its lease could not be renewed in time"
+    LEASE_LOST = "its lease was lost"
+
+
+class Attempt:
+    """A claimed run in the hands of a child."""
+
+    def __init__(self, run: ClaimedRun, policy: Policy, child: ChildProcess) -> None:
+        self.run = run
+        self.policy = policy
+        self.child = child
+        self.began_at = clock.elapsed()
+        self.stopping: Why | None = None
+        self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
+        self._signals: list[tuple[float, str]] = []
+
+    def frame(self, result_limit: int) -> Frame:
+        """What the child is told."""
+        run = self.run
+        planned = run.scheduled_for or run.run_at
+        return {
+            "kind": "run",
+            "run_id": run.lease.run_id,
+            "job_type": run.job_type,
+            "payload": run.payload,
+            "attempt": run.attempt,
+            "max_attempts": run.max_attempts,
+            "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+            "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
+            "started_at": run.started_at.isoformat(),
+            "timeout_seconds": None if run.timeout is None else run.timeout.total_seconds(),
+            "result_limit": result_limit,
+        }
+
+    def stop(self, why: Why, within: timedelta | None = None) -> bool:
+        """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
+
+        ``within`` None: the type's ``kill_after``; zero kills at once. The first reason stands, unless the
+        lease is gone: then nobody must work on, whatever came before. False: it is being stopped already.
+        """
+        if self.stopping is not None and (why is not Why.LEASE_LOST or self.stopping is Why.LEASE_LOST):
+            return False
+        self.stopping = why
+        now = clock.elapsed()
+        seconds = (self.policy.kill_after if within is None else within).total_seconds()
+        self._signals = [(now, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
+        if not seconds:
+            self._signals = [(now, "kill")]
+        self.advance()
+        return True
+
+    def advance(self) -> None:
+        """Do what is due by now: time out, or take the next step of stopping."""
+        now = clock.elapsed()
+        if self.stopping is None and self._ends_at is not None and now >= self._ends_at:
+            self.stop(Why.TIMEOUT)
+        while self._signals and self._signals[0][0] <= now:
+            self._send(self._signals.pop(0)[1])
+
+    def next_step_at(self) -> float | None:
+        """When ``advance`` has something to do, on the clock of ``clock.elapsed``; None: nothing is planned."""
+        return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
+
+    def _send(self, step: str) -> None:
+        if step == "ask":
+            if self.stopping is Why.TIMEOUT:
+                self.child.ask_for_stacks()
+            self.child.terminate(group=True)
+        elif step == "interrupt":
+            self.child.terminate(group=False)
+        else:
+            self.child.kill()
+
+    def reported(self, report: Frame) -> Ending:
+        """What the child's own report means."""
+        ending = Ending(
+            outcome=Outcome.FAILED,
+            error_type=_text(report.get("error_type")),
+            error=_text(report.get("error")),
+            traceback=_text(report.get("traceback")),
+            output=self.child.output(),
+        )
+        outcome = report.get("outcome")
+        if outcome == "succeeded":
+            # Done is done, also after a request to stop: doing it again would be worse.
+            return replace(ending, outcome=Outcome.SUCCEEDED, result=report.get("result"))
+        if self.stopping is not None:
+            return self._stopped(ending)
+        if outcome in ("discarded", "snoozed"):
+            ending = replace(ending, outcome=Outcome(outcome))
+        wait = report.get("wait_seconds")
+        if not isinstance(wait, int | float):
+            return replace(ending, wait=self.policy.backoff.wait(self.run.attempt))
+        return replace(ending, wait=timedelta(seconds=wait))
+
+    def died(self) -> Ending:
+        """What the death of the child means."""
+        status = self.child.exit_status
+        how = "hung up on its parent" if self.child.killed_as_silent else describe_exit(status)
+        ending = Ending(
+            outcome=Outcome.CRASHED,
+            error_type="crashed",
+            error=f"the handler's process {how}",
+            traceback=self.child.stacks(),
+            output=self.child.output(),
+            exit_signal=-status if status is not None and status < 0 else None,
+            wait=self.policy.backoff.wait(self.run.attempt),
+        )
+        return ending if self.stopping is None else self._stopped(ending)
+
+    def never_began(self) -> Ending:
+        """The child did not take the run."""
+        return Ending(Outcome.RELEASED, error_type="released", error="the child was gone before it began")
+
+    def _stopped(self, ending: Ending) -> Ending:
+        assert self.stopping is not None
+        killed = "; it had to be killed" if ending.exit_signal else ""
+        if self.stopping is Why.TIMEOUT:
+            limit = format_duration(self.run.timeout or timedelta(0))
+            return replace(
+                ending,
+                outcome=Outcome.TIMED_OUT,
+                error_type="timeout",
+                error=f"timed out after {limit}{killed}",
+                traceback=self.child.stacks() or ending.traceback,
+                wait=self.policy.backoff.wait(self.run.attempt),
+            )
+        if self.stopping is Why.CANCEL:
+            return replace(
+                ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}"
+            )
+        return replace(
+            ending,
+            outcome=Outcome.RELEASED,
+            error_type="released",
+            error=f"stopped because {self.stopping.value}{killed}",
+        )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,60 @@
+"""How things are shown: JSON for programs, aligned plain text for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from jobrunner.text import visible
+
+
+def echo_json(value: object) -> None:
+    """One JSON document on stdout; instants in ISO 8601, UTC."""
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
+
+
+def echo_json_line(value: object) -> None:
+    """One JSON document on one line."""
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=True))
+
+
+def instant(value: datetime | None) -> str:
+    """An instant for people: UTC, to the second; ``-`` for none."""
+    return "-" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
+    """Aligned columns. Texts are made visible: what a job wrote must not act on the terminal."""
+    cells = [[visible("-" if cell is None else str(cell)) for cell in row] for row in rows]
+    widths = [max(len(row[index]) for row in [list(headings), *cells]) for index in range(len(headings))]
+    for row in [list(headings), *cells]:
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo((indent + "  ".join(padded)).rstrip())
+
+
+def fields(values: Mapping[str, object], indent: str = "") -> None:
+    """One name and value a line."""
+    width = max((len(name) for name in values), default=0)
+    for name, value in values.items():
+        text = instant(value) if isinstance(value, datetime) else _text(value)
+        click.echo(f"{indent}{name.ljust(width)}  {visible(text)}".rstrip())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=_plain, ensure_ascii=False)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    raise TypeError(type(value).__name__)

@@ -1,0 +1,179 @@
+"""enqueue, retry, cancel, discard, show: one run at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from jobrunner.cli import render, session
+from jobrunner.cli.types import JobId, parse_run_at, read_payload
+from jobrunner.config import Config
+from jobrunner.enqueueing import new_run
+from jobrunner.errors import NotFoundError, UnknownJobType
+from jobrunner.lifecycle import Status
+from jobrunner.payload import parse_payload
+from jobrunner.store import queries
+from jobrunner.store import runs as store
+from jobrunner.store.runs import Answer
+from jobrunner.text import one_line, visible_block
+
+
+@click.command()
+@click.argument("job_type", metavar="TYPE")
+@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="A JSON object. [default: {}]")
+@click.option("--run-at", metavar="TIME", help="ISO 8601 with an offset, or +5m from now. [default: now]")
+@click.option("--priority", type=int, default=0, help="Higher runs first, -1000 to 1000. [default: 0]")
+@click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
+@click.option("--max-attempts", type=int, metavar="N", help="Instead of the type's own.")
+@click.option("--timeout", metavar="DURATION", help='Instead of the type\'s own; "none": no limit.')
+@click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
+def enqueue(
+    job_type: str, payload: str, run_at: str | None, allow_unknown: bool, as_json: bool, **options: Any
+) -> None:
+    """Enqueue a run and print its id.
+
+    With a --key that was used before, it prints the id of the run that the key stands for.
+    """
+    config = session.load()
+    options["idempotency_key"] = options.pop("key")
+    new = new_run(
+        job_type,
+        parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
+        payload_limit=config.payload_limit,
+        run_at=parse_run_at(run_at),
+        **options,
+    )
+    if not allow_unknown:
+        _must_be_known(config, job_type)
+    database = session.open_database(config)
+    enqueued = database.write(lambda connection: store.enqueue(connection, new))
+    if as_json:
+        render.echo_json_line({"id": enqueued.id, "created": enqueued.created})
+    else:
+        click.echo(enqueued.id)
+
+
+def _must_be_known(config: Config, job_type: str) -> None:
+    known = [policy.job_type for policy in session.policies(config)]
+    if job_type in known:
+        return
+    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
+    raise UnknownJobType(
+        f"this host has no handler for {job_type!r} ({there_are}); --allow-unknown enqueues it all the same"
+    )
+
+
+_ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True)
+
+
+@click.command()
+@_ids
+@click.option("--force", is_flag=True, help="Also a run that succeeded.")
+def retry(job_ids: tuple[int, ...], force: bool) -> None:
+    """Queue failed, dead or cancelled runs again, due now, with at least one more attempt."""
+    hint = "; --force runs it again" if not force else ""
+    refusals = {
+        Status.QUEUED: "it is waiting already",
+        Status.RUNNING: "it is at work; cancel it first",
+        Status.SUCCEEDED: f"its work is done{hint}",
+    }
+    who = session.actor()
+    _each(
+        job_ids,
+        lambda connection, run_id: store.retry(connection, run_id, who, force=force),
+        "queued again",
+        refusals,
+    )
+
+
+@click.command()
+@_ids
+def cancel(job_ids: tuple[int, ...]) -> None:
+    """Cancel waiting runs, and stop running ones: SIGTERM within a heartbeat, SIGKILL after kill_after."""
+    ended = "it has ended; there is nothing to cancel"
+    refusals = {Status.SUCCEEDED: ended, Status.DEAD: ended, Status.CANCELLED: ended}
+    who = session.actor()
+    _each(job_ids, lambda connection, run_id: store.cancel(connection, run_id, who), "cancelled", refusals)
+
+
+@click.command()
+@_ids
+@click.option("--reason", required=True, help="Why, for the audit trail.")
+def discard(job_ids: tuple[int, ...], reason: str) -> None:
+    """Give waiting or cancelled runs up: dead, with the reason as their error."""
+    ended = "it has ended already"
+    refusals = {
+        Status.RUNNING: "it is at work; cancel it first",
+        Status.SUCCEEDED: ended,
+        Status.DEAD: ended,
+    }
+    who, why = session.actor(), one_line(reason)
+    _each(
+        job_ids, lambda connection, run_id: store.discard(connection, run_id, who, why), "discarded", refusals
+    )
+
+
+def _each(
+    job_ids: tuple[int, ...],
+    change: Callable[[Any, int], Answer],
+    done: str,
+    refusals: dict[Status, str],
+) -> None:
+    """Change each run in a transaction of its own: a refused id leaves the others done, and the exit code says so."""
+    database = session.open_database(session.load())
+    all_done = True
+    for run_id in dict.fromkeys(job_ids):
+        answer = database.write(lambda connection, each=run_id: change(connection, each))  # type: ignore[misc]
+        if answer.applied:
+            stopping = " requested; its handler is being stopped" if answer.requested else ""
+            click.echo(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
+        elif answer.status is None:
+            click.echo(f"jobrunner: there is no run {run_id}", err=True)
+        else:
+            click.echo(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}", err=True)
+        all_done = all_done and answer.applied
+    if not all_done:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB_ID", type=JobId())
+@click.option("--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log.")
+def show(job_id: int, as_json: bool) -> None:
+    """One run: its columns, each attempt with its error and output, and who changed it."""
+    database = session.open_database(session.load())
+    found = database.read(lambda connection: queries.show(connection, job_id))
+    if found is None:
+        raise NotFoundError(f"there is no run {job_id}")
+    if as_json:
+        render.echo_json(found)
+        return
+    attempts, events = found.pop("attempt_log"), found.pop("event_log")
+    hidden = ("lease_token", "output")
+    render.fields({name: value for name, value in found.items() if value is not None and name not in hidden})
+    for attempt in attempts:
+        texts = {name: attempt.pop(name) for name in ("traceback", "output")}
+        click.echo(f"\nattempt {attempt.pop('sequence')}")
+        render.fields({name: value for name, value in attempt.items() if value is not None}, indent="  ")
+        for name, text in texts.items():
+            if text:
+                _echo_block(name, text)
+    if found["output"]:
+        click.echo("\nrunning")
+        _echo_block("output", found["output"])
+    if events:
+        click.echo("\nevents")
+        for event in events:
+            render.fields(event, indent="  ")
+
+
+def _echo_block(name: str, text: str) -> None:
+    click.echo(f"  {name}")
+    for line in visible_block(text).rstrip().split("\n"):
+        click.echo(f"    {line}".rstrip())
+
+
+COMMANDS = (enqueue, retry, cancel, discard, show)

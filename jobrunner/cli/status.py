@@ -1,0 +1,150 @@
+"""status: everything at a glance."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from jobrunner.cli import render, session
+from jobrunner.config import Config
+from jobrunner.durations import format_duration
+from jobrunner.errors import HandlersUnavailable
+from jobrunner.store import queries
+from jobrunner.text import visible
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
+def status(as_json: bool) -> None:
+    """The database, what is due, running, failing and dead, the schedules, and when each host last ticked."""
+    config = session.load()
+    database = session.open_database(config)
+    known, problem = _known_types(config)
+    found = database.read(lambda connection: queries.status(connection, known))
+    found = {"database": database.location.label, **found, "handlers_problem": problem}
+    if as_json:
+        render.echo_json(found)
+    else:
+        _show(found)
+
+
+def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
+    # With broken handlers an operator needs the status most of all.
+    try:
+        return [policy.job_type for policy in session.policies(config)], None
+    except HandlersUnavailable as error:
+        return None, str(error)
+
+
+def _show(found: dict[str, Any]) -> None:
+    click.echo(f"database   {visible(found['database'])}")
+    click.echo("runs       " + "  ".join(f"{name} {count}" for name, count in found["runs"].items()))
+    oldest = found["oldest_due_seconds"]
+    since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
+    click.echo(f"due now    {found['due']}{since}")
+    if found["handlers_problem"]:
+        click.echo(f"handlers   {visible(found['handlers_problem'])}")
+    at = found["at"]
+    _section(
+        "running",
+        ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),
+        [
+            (
+                row["id"],
+                row["job_type"],
+                row["host"],
+                _ago(at, row["started_at"]),
+                _ago(at, row["heartbeat_at"]),
+                f"{row['attempt']} of {row['max_attempts']}",
+                _progress(row["progress"]),
+            )
+            for row in found["running"]
+        ],
+    )
+    _section(
+        "failing",
+        ("ID", "TYPE", "ATTEMPTS", "NEXT TRY", "ERROR"),
+        [
+            (
+                row["id"],
+                row["job_type"],
+                f"{row['attempts']} of {row['max_attempts']}",
+                render.instant(row["next_try_at"]),
+                _error(row),
+            )
+            for row in found["failing"]
+        ],
+    )
+    _section(
+        "dead",
+        ("ID", "TYPE", "ATTEMPTS", "SINCE", "ERROR"),
+        [
+            (row["id"], row["job_type"], row["attempts"], render.instant(row["finished_at"]), _error(row))
+            for row in found["dead"]
+        ],
+    )
+    _section(
+        "schedules",
+        ("NAME", "TYPE", "SCHEDULE", "TIME ZONE", "NEXT SLOT", "PROBLEM"),
+        [schedule_row(row) for row in found["schedules"]],
+    )
+    _section(
+        "waiting, but unknown on this host",
+        ("TYPE", "RUNS", "OLDEST"),
+        [
+            (row["job_type"], row["waiting"], render.instant(row["oldest_run_at"]))
+            for row in found["unknown_types"]
+        ],
+    )
+    _section(
+        "last tick per host",
+        ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
+        [
+            (
+                row["host"],
+                render.instant(row["started_at"]),
+                "at work, or killed" if row["finished_at"] is None else render.instant(row["finished_at"]),
+                " ".join(f"{name} {count}" for name, count in (row["counts"] or {}).items()) or "nothing",
+                row["error"],
+            )
+            for row in found["ticks"]
+        ],
+    )
+
+
+def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
+    """One definition for a table: name, type, schedule, zone, next slot, problem."""
+    return (
+        row["name"],
+        row["job_type"],
+        row["schedule"],
+        row["timezone"],
+        render.instant(row["next_run_at"]),
+        row["last_error"],
+    )
+
+
+def _section(title: str, headings: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    if rows:
+        click.echo(f"\n{title}")
+        render.table(headings, rows)
+
+
+def _ago(at: datetime, then: datetime | None) -> str:
+    return "-" if then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
+
+
+def _progress(progress: dict[str, Any] | None) -> str:
+    if not progress:
+        return "-"
+    total = "" if progress.get("total") is None else f"/{progress['total']:g}"
+    return f"{progress.get('done', 0):g}{total} {progress.get('message', '')}".strip()
+
+
+def _error(row: dict[str, Any]) -> str:
+    return f"{row['error_type']}: {row['last_error']}"
+
+
+COMMANDS = (status,)

@@ -1,0 +1,86 @@
+"""tick, migrate, jobs: what a host does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jobrunner.cli import render, session
+from jobrunner.durations import format_duration
+from jobrunner.log import open_log
+from jobrunner.registry import check_job_type
+
+
+@click.command()
+@click.option("--budget", metavar="DURATION", help="Claim for this long, then only finish. [default: 50s]")
+@click.option("--grace", metavar="DURATION", help="On SIGTERM, what handlers get to finish. [default: 10s]")
+@click.option("--concurrency", metavar="N", help="Runs at work on this host, all ticks together. [default: 4]")
+@click.option("--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]")
+@click.option("--types", metavar="TYPE,…", help="Only these job types.")
+@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append JSON lines to it.")
+@click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
+def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) -> None:
+    """Do what is due, then exit. Cron calls this every minute; ticks may overlap.
+
+    Recovers runs whose owner died, expands due schedules, and works on due runs until nothing is claimable, the
+    batch is full or the budget is used. Then it claims no more, waits for its handlers and exits. Prints nothing
+    without a terminal, unless something is wrong with the tick itself.
+    """
+    from jobrunner.tick import tick as run_tick
+
+    config = session.load({**flags, "log": log_file})
+    wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
+    log = open_log(config.log, on_stderr=verbose or session.on_terminal())
+    # A quarter of the lease: longer than that no call of a tick may hang.
+    database = session.open_database(config, patience=config.lease / 4)
+    try:
+        run_tick(config, database, log, wanted)
+    finally:
+        database.close()
+
+
+@click.command()
+@click.option("--sql", is_flag=True, help="Print the SQL that builds the schema, for somebody else to run.")
+def migrate(sql: bool) -> None:
+    """Create the tables, or bring them to this version. Safe to run at every deploy, from many hosts."""
+    from jobrunner.store import migrate as migrations
+
+    database = session.unopened(session.load())
+    if sql:
+        click.echo(migrations.migration_sql(database.location), nl=False)
+        return
+    changed = migrations.migrate(database)
+    click.echo(f"{database.location.label}: {'migrated' if changed else 'up to date'}")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def jobs(as_json: bool) -> None:
+    """What this host can run, with its policies."""
+    config = session.load()
+    found = session.policies(config)
+    if as_json:
+        render.echo_json([policy.as_data() for policy in found])
+        return
+    if not found:
+        click.echo("no handlers: set JOBRUNNER_IMPORT to the modules that hold them")
+        return
+    render.table(
+        ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF"),
+        (
+            (
+                policy.job_type,
+                policy.max_attempts,
+                "none" if policy.timeout is None else format_duration(policy.timeout),
+                format_duration(policy.kill_after),
+                policy.backoff,
+            )
+            for policy in found
+        ),
+        indent="",
+    )
+
+
+COMMANDS = (tick, migrate, jobs)

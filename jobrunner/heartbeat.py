@@ -1,0 +1,214 @@
+"""The heartbeat: renews this tick's leases from a thread with its own connection, and watches both connections.
+
+It renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which leases
+are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up here: its
+handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
+anybody else may start the run (self-fencing).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from jobrunner import clock
+from jobrunner.errors import JobrunnerError
+from jobrunner.log import Log
+from jobrunner.model import Lease
+from jobrunner.store import claims
+from jobrunner.store.database import Connection, Database
+
+FENCE_SHARE = 0.75
+"""Three beats missed: the handler is told to stop."""
+_KILL_SHARE = 0.95
+_WATCH_SHARE = 0.25
+
+
+class News(Enum):
+    """What the main loop must act on."""
+
+    CANCEL_REQUESTED = "cancel requested"
+    LEASE_LOST = "lease lost"
+    UNRENEWED = "unrenewed"
+
+
+@dataclass(slots=True)
+class _Held:
+    renewed_at: float
+    kill: Callable[[], None]
+    is_over: bool = False
+    told: set[News] = field(default_factory=set)
+    columns: dict[str, Any] = field(default_factory=dict)
+
+
+class Heartbeat(threading.Thread):
+    """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
+
+    def __init__(
+        self,
+        main: Database,
+        *,
+        lease: timedelta,
+        every: timedelta,
+        log: Log,
+        wake: Callable[[], None],
+    ) -> None:
+        super().__init__(name="jobrunner-heartbeat", daemon=True)
+        self.news: queue.SimpleQueue[tuple[News, Lease]] = queue.SimpleQueue()
+        self._main = main
+        self._database = main.twin()
+        self._lease = lease
+        self._lease_seconds = lease.total_seconds()
+        self._every_seconds = every.total_seconds()
+        self._log = log
+        self._wake = wake
+        self._held: dict[Lease, _Held] = {}
+        self._lock = threading.Lock()
+        self._nudge = threading.Event()
+        self._beaten = threading.Event()
+        self._closing = False
+        self._turned_at = self._beat_at = clock.elapsed()
+
+    def hold(self, lease: Lease, since: float, kill: Callable[[], None]) -> None:
+        """Keep a lease that was claimed by a statement sent at ``since``."""
+        with self._lock:
+            self._held[lease] = _Held(since, kill)
+
+    def is_over(self, lease: Lease) -> None:
+        """The handler has ended: go on renewing until the finalize is written, but there is nobody to stop."""
+        with self._lock:
+            self._held[lease].is_over = True
+
+    def let_go(self, lease: Lease) -> None:
+        """The run is finalized, or somebody else's."""
+        with self._lock:
+            self._held.pop(lease, None)
+
+    def held(self) -> list[Lease]:
+        """The leases that are being renewed."""
+        with self._lock:
+            return list(self._held)
+
+    def time_left(self, lease: Lease) -> float:
+        """Seconds until the lease is over unless it is renewed; negative once it is."""
+        with self._lock:
+            held = self._held.get(lease)
+            return 0.0 if held is None else held.renewed_at + self._lease_seconds - clock.elapsed()
+
+    def renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
+        """A statement sent at ``sent_at`` has renewed these."""
+        with self._lock:
+            for lease in leases:
+                if lease in self._held:
+                    self._held[lease].renewed_at = max(self._held[lease].renewed_at, sent_at)
+
+    def report(self, lease: Lease, **columns: Any) -> None:
+        """Have ``progress`` or ``output`` written with the next beat."""
+        with self._lock:
+            if lease in self._held:
+                self._held[lease].columns |= columns
+
+    def turn(self) -> None:
+        """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
+        stalled = clock.elapsed() - self._turned_at > self._lease_seconds * _WATCH_SHARE
+        self._turned_at = clock.elapsed()
+        if self._database.stuck_for() > self._lease_seconds * _WATCH_SHARE:
+            self._database.cut()
+        if stalled and self.held():
+            self._beaten.clear()
+            self._nudge.set()
+            self._beaten.wait(self._lease_seconds * _WATCH_SHARE)
+            self._turned_at = clock.elapsed()
+
+    def close(self) -> None:
+        """Stop beating and close the connection."""
+        self._closing = True
+        self._nudge.set()
+        if self.is_alive():
+            self.join(timeout=1)
+        if self.is_alive():
+            self._database.cut()
+            self.join(timeout=5)
+        self._database.close()
+
+    def run(self) -> None:
+        """Beat, fence and watch until closed."""
+        pause = min(self._every_seconds, self._lease_seconds / 16, 1.0)
+        while not self._closing:
+            nudged = self._nudge.wait(pause)
+            self._nudge.clear()
+            if self._main.stuck_for() > self._lease_seconds * _WATCH_SHARE:
+                # A COMMIT to a server that stopped answering ignores every timeout but this.
+                self._main.cut()
+            if nudged or clock.elapsed() - self._beat_at >= self._every_seconds:
+                self._try_to_beat()
+            self._fence()
+            self._beaten.set()
+
+    def _try_to_beat(self) -> None:
+        if clock.elapsed() - self._turned_at > self._lease_seconds / 2:
+            return
+        sent_at = clock.elapsed()
+        try:
+            self._beat(sent_at)
+        except JobrunnerError as error:
+            if not self._closing:
+                self._log.warning("heartbeat", result="failed", error=str(error))
+        except Exception as error:  # noqa: BLE001 - the thread must live: without it nobody fences
+            self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
+        else:
+            self._beat_at = sent_at
+
+    def _beat(self, sent_at: float) -> None:
+        with self._lock:
+            leases = list(self._held)
+            columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
+            for lease in columns:
+                self._held[lease].columns = {}
+        if not leases:
+            return
+
+        def work(connection: Connection) -> dict[Lease, bool]:
+            renewed = claims.renew(connection, leases, self._lease)
+            claims.report(connection, {lease: columns[lease] for lease in columns if lease in renewed})
+            self._database.reach("heartbeat.before_commit")
+            return renewed
+
+        renewed = self._database.write(work)
+        self._database.reach("heartbeat.committed")
+        self.renewed(renewed, sent_at)
+        for lease in leases:
+            if lease not in renewed:
+                self._tell(News.LEASE_LOST, lease)
+            elif renewed[lease]:
+                self._tell(News.CANCEL_REQUESTED, lease)
+
+    def _fence(self) -> None:
+        with self._lock:
+            ages = {lease: clock.elapsed() - held.renewed_at for lease, held in self._held.items()}
+        for lease, age in ages.items():
+            if age >= self._lease_seconds * FENCE_SHARE:
+                self._tell(News.UNRENEWED, lease)
+            if age >= self._lease_seconds * _KILL_SHARE:
+                self._kill(lease)
+
+    def _kill(self, lease: Lease) -> None:
+        with self._lock:
+            held = self._held.get(lease)
+        if held is not None and not held.is_over:
+            # From this thread: the main loop may be what is stuck.
+            held.kill()
+
+    def _tell(self, news: News, lease: Lease) -> None:
+        with self._lock:
+            held = self._held.get(lease)
+            if held is None or held.is_over or news in held.told:
+                return
+            held.told.add(news)
+        self.news.put((news, lease))
+        self._wake()

@@ -1,0 +1,78 @@
+"""Scheduling: which slots of a definition are due, and what is made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+from jobrunner.errors import BadSchedule
+from jobrunner.log import Log
+from jobrunner.model import Definition
+from jobrunner.recurrence import Recurrence
+from jobrunner.store import schedules
+from jobrunner.store.database import Database
+from jobrunner.store.schedules import Expansion
+
+_BATCH = 500
+_NEVER_AGAIN = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def plan(definition: Definition, now: datetime) -> Expansion:
+    """What the slots in (watermark, now] ask for: the latest gets a run, older ones are one skipped stretch.
+
+    All of them are seen, however late the tick comes: never "does now match". A definition that cannot be read
+    gives a ``problem``.
+    """
+    try:
+        recurrence = Recurrence.parse(definition.schedule, definition.timezone)
+    except BadSchedule as error:
+        return Expansion(problem=str(error))
+    due = recurrence.latest(definition.last_slot_at, now)
+    next_run_at = recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
+    if due.first is None or due.last is None:
+        return Expansion(next_run_at=next_run_at)
+    skipped = None
+    if due.count > 1:
+        before_last = recurrence.latest(definition.last_slot_at, due.last - timedelta(microseconds=1)).last
+        assert before_last is not None
+        skipped = (due.first, before_last, due.count - 1)
+    return Expansion(slot=due.last, skipped=skipped, next_run_at=next_run_at)
+
+
+def expand(database: Database, log: Log, counts: Counter[str]) -> None:
+    """Expand every definition that is due. One that cannot be read is recorded and passed over."""
+    seen: set[int] = set()
+    while True:
+        ids = database.read(lambda connection: schedules.expandable(connection, _BATCH + len(seen)))
+        due = [each for each in ids if each not in seen]
+        if not due:
+            return
+        for definition_id in due:
+            _expand_one(database, definition_id, log, counts)
+        seen.update(due)
+
+
+def _expand_one(database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
+    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, plan))
+    database.reach("expand.committed")
+    if expanded is None:
+        return
+    name = expanded.definition.name
+    if expanded.is_new_problem:
+        log.error("schedule", schedule=name, result="cannot be read", error=expanded.expansion.problem)
+    if expanded.run_id is not None:
+        counts["expanded"] += 1
+        log.info(
+            "expanded",
+            schedule=name,
+            run_id=expanded.run_id,
+            job_type=expanded.definition.job_type,
+            slot=str(expanded.expansion.slot),
+            result="queued",
+        )
+    if expanded.expansion.skipped is not None:
+        first, last, count = expanded.expansion.skipped
+        counts["skipped"] += count
+        log.warning(
+            "skipped", schedule=name, slots=count, first=str(first), last=str(last), result="misfire"
+        )

@@ -1,0 +1,129 @@
+"""One tick, from start to exit. Start here.
+
+Ticks overlap, on one host and across hosts, and nothing depends on a lock around them: the database judges.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+
+import jobrunner
+from jobrunner import clock, recovery, scheduling
+from jobrunner.config import Config
+from jobrunner.drain import Drain
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
+from jobrunner.execute.groups import GroupFile
+from jobrunner.execute.process import ChildPlan
+from jobrunner.execute.supervisor import Supervisor
+from jobrunner.log import Log
+from jobrunner.model import Owner
+from jobrunner.stopping import StopRequest, listening
+from jobrunner.store import migrate, ticks
+from jobrunner.store.database import Database
+
+_PRUNE_SECONDS = 1.0
+
+
+def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
+    """Recover, expand, prune, drain; leave a trail; return what was done. ``types`` None: all of this host's.
+
+    Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
+    HandlersUnavailable after what could be finalized was.
+    """
+    database.read(migrate.check_schema)
+    with listening() as stop:
+        return Tick(config, database, log, types, stop).run()
+
+
+class Tick:
+    """What one tick carries along."""
+
+    def __init__(
+        self,
+        config: Config,
+        database: Database,
+        log: Log,
+        types: Collection[str] | None,
+        stop: StopRequest,
+    ) -> None:
+        self._config = config
+        self._database = database
+        self._log = log
+        self._types = types
+        self._stop = stop
+        self._mark = secrets.token_hex(4)
+        self._owner = Owner(config.host, f"{config.host}:{os.getpid()}:{self._mark}")
+        self._counts: Counter[str] = Counter()
+
+    def run(self) -> Counter[str]:
+        """Work between the two writes of the trail; an open row is a tick that was killed."""
+        began_at = clock.elapsed()
+        tick_id = self._database.write(
+            lambda connection: ticks.open_tick(connection, self._owner, jobrunner.__version__)
+        )
+        self._database.reach("tick.opened")
+        problem: JobrunnerError | None = None
+        try:
+            self._work()
+        except JobrunnerError as error:
+            problem = error
+        self._close(tick_id, problem)
+        told = {} if problem is None else {"error": str(problem)}
+        self._log.info(
+            "tick",
+            result="failed" if problem else "done",
+            seconds=round(clock.elapsed() - began_at, 3),
+            **self._counts,
+            **told,
+        )
+        if problem is not None:
+            raise problem
+        return self._counts
+
+    def _work(self) -> None:
+        recovery.recover(self._config, self._database, self._log, self._counts)
+        scheduling.expand(self._database, self._log, self._counts)
+        # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
+        self._prune()
+        if self._config.imports and self._database.read(ticks.is_anything_due):
+            self._drain()
+
+    def _prune(self) -> None:
+        if not self._database.write(ticks.take_prune_turn):
+            return
+        ends_at = clock.elapsed() + _PRUNE_SECONDS
+        while clock.elapsed() < ends_at:
+            deleted = self._database.write(lambda connection: ticks.prune(connection, self._config.keep))
+            self._database.reach("prune.committed")
+            self._counts["pruned"] += deleted
+            if not deleted:
+                return
+
+    def _drain(self) -> None:
+        config = self._config
+        groups = GroupFile(config.state_dir, self._owner, self._mark)
+        if not groups.is_usable:
+            self._log.warning("state", result="unusable", folder=str(config.state_dir))
+        plan = ChildPlan(config.imports, config.app_dir, self._mark)
+        supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
+        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types)
+        with self._stop.waking(supervisor.wake_descriptor):
+            try:
+                drain.run()
+            finally:
+                self._counts.update(drain.counts)
+                supervisor.close()
+                groups.close()
+
+    def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
+        error = None if problem is None else str(problem)
+        self._database.reach("tick.before_close")
+        # A tick that cannot close its trail has done its work all the same: the open row tells.
+        with suppress(DatabaseUnavailable):
+            self._database.write(
+                lambda connection: ticks.close_tick(connection, tick_id, self._counts, error)
+            )
