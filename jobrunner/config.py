@@ -42,7 +42,10 @@ class Config:
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
     """Read the settings. ``flags`` that are None were not given. Raises ConfigurationError naming the setting."""
-    reader = _Reader(environ, {name: value for name, value in (flags or {}).items() if value is not None})
+    reader = _Reader(
+        environ,
+        {name: value for name, value in (flags or {}).items() if value is not None},
+    )
     lease = reader.duration("lease", "60s")
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise ConfigurationError("JOBRUNNER_LEASE must lie between 1s and 10m")
@@ -55,7 +58,9 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     log = reader.text("log")
     return Config(
         database_url=reader.text("database_url") or environ.get("DATABASE_URL") or None,
-        imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
+        imports=tuple(
+            name.strip() for name in reader.text("import").split(",") if name.strip()
+        ),
         app_dir=Path(app_dir).absolute() if app_dir else None,
         host=reader.text("host")[:200] or socket.gethostname()[:200] or "localhost",
         lease=lease,
@@ -67,7 +72,9 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         batch=reader.number("batch", 10_000, 1, 10_000_000),
         log=Path(log).absolute() if log else None,
         state_dir=Path(reader.text("state_dir") or f"/tmp/jobrunner-{os.getuid()}"),
-        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 64 * 1024 * 1024),
+        payload_limit=reader.number(
+            "payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 64 * 1024 * 1024
+        ),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
             "cancelled": reader.duration("keep_cancelled", "7d"),
@@ -109,8 +116,14 @@ class _Reader:
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         def parse(text: str) -> int:
-            if not text.isascii() or not text.isdigit() or not least <= int(text[:20]) <= most:
-                raise UsageError(f"{text!r} is not a whole number from {least} to {most}")
+            if (
+                not text.isascii()
+                or not text.isdigit()
+                or not least <= int(text[:20]) <= most
+            ):
+                raise UsageError(
+                    f"{text!r} is not a whole number from {least} to {most}"
+                )
             return int(text)
 
         return self._parsed(name, parse, default)

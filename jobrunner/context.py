@@ -27,7 +27,9 @@ class Context:
     lateness: timedelta
     deadline: datetime | None
     _ends_at: float | None = None
-    _tell: Callable[[Mapping[str, Any]], None] = field(default=lambda _: None, repr=False)
+    _tell: Callable[[Mapping[str, Any]], None] = field(
+        default=lambda _: None, repr=False
+    )
     _cancelled: bool = False
     _log: Any = field(default=None, repr=False)
 
@@ -47,7 +49,9 @@ class Context:
         """
         return self._cancelled
 
-    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+    def progress(
+        self, done: float, total: float | None = None, message: str = ""
+    ) -> None:
         """Tell how far the work is. Cheap: it reaches the run with the next heartbeat."""
         self._tell({"done": done, "total": total, "message": str(message)[:500]})
 
@@ -73,4 +77,6 @@ def _bound_log(run_id: int, job_type: str, attempt: int) -> Any:
             ],
             logger_factory=structlog.PrintLoggerFactory(),
         )
-    return structlog.get_logger().bind(run_id=run_id, job_type=job_type, attempt=attempt)
+    return structlog.get_logger().bind(
+        run_id=run_id, job_type=job_type, attempt=attempt
+    )

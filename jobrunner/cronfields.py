@@ -29,13 +29,32 @@ ALIASES = {
 }
 
 # Spelled out: the calendar module of Python speaks the language of the locale.
-_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAMES = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
-_WEEKDAYS = {name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+_WEEKDAYS = {
+    name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
+}
 
-_ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
+_ITEM = re.compile(
+    r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII
+)
 _DIGITS = re.compile(r"[0-9]+")
-_OUR_WEEKDAYS = re.compile(rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.I | re.A)
+_OUR_WEEKDAYS = re.compile(
+    rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.IGNORECASE | re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,7 @@ class _Kind:
 _KINDS = (
     _Kind("minute", 0, 59, 59, {}),
     _Kind("hour", 0, 23, 23, {}),
-    _Kind("day-of-month", 1, 31, 31, {}, re.compile(r"LW?", re.I | re.A)),
+    _Kind("day-of-month", 1, 31, 31, {}, re.compile(r"LW?", re.IGNORECASE | re.ASCII)),
     _Kind("month", 1, 12, 12, _MONTHS),
     _Kind("day-of-week", 0, 7, 6, _WEEKDAYS, _OUR_WEEKDAYS),
 )
@@ -100,7 +119,9 @@ def _read(expression: str) -> Fields:
         for item in part.split(","):
             complaint = _complaint(kind, item)
             if complaint:
-                raise _refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
+                raise _refusal(
+                    expression, f"the {kind.title} field {quoted(part)}: {complaint}"
+                )
     fields = Fields(*map(_without_idle_steps, _KINDS, parts))
     _must_fire(expression, fields)
     return fields
@@ -111,7 +132,11 @@ def _without_idle_steps(kind: _Kind, part: str) -> str:
     items = part.split(",")
     for place, item in enumerate(items):
         match = _ITEM.fullmatch(item)
-        if match and match["last"] and _number(kind, match["first"]) == _number(kind, match["last"]):
+        if (
+            match
+            and match["last"]
+            and _number(kind, match["first"]) == _number(kind, match["last"])
+        ):
             items[place] = match["first"]
     return ",".join(items)
 
@@ -131,11 +156,17 @@ def _split(expression: str) -> list[str]:
     # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
     parts = expression.replace("\t", " ").split()
     if not parts:
-        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', or '@daily'")
+        raise _refusal(
+            expression,
+            "it is empty; write five fields such as '0 2 * * *', or '@daily'",
+        )
     if parts[0].startswith("@"):
         return _alias(expression, parts)
     if "=" in parts[0]:
-        raise _refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
+        raise _refusal(
+            expression,
+            "variables have no place in it; the zone goes into the timezone setting",
+        )
     if len(parts) != 5:
         raise _refusal(
             expression,
@@ -147,12 +178,18 @@ def _split(expression: str) -> list[str]:
 
 def _must_be_plain(expression: str) -> None:
     if len(expression) > MAX_LENGTH:
-        raise _refusal(expression, f"it has {len(expression)} characters, at most {MAX_LENGTH} are read")
+        raise _refusal(
+            expression,
+            f"it has {len(expression)} characters, at most {MAX_LENGTH} are read",
+        )
     for character in expression:
         if character in "\r\n":
             raise _refusal(expression, "it must be one line; remove the line break")
         if not (character == "\t" or " " <= character <= "~"):
-            raise _refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
+            raise _refusal(
+                expression,
+                f"only plain ASCII characters are read; replace {quoted(character)}",
+            )
 
 
 def _alias(expression: str, parts: list[str]) -> list[str]:
@@ -164,7 +201,10 @@ def _alias(expression: str, parts: list[str]) -> list[str]:
             " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
         )
     if name not in ALIASES:
-        raise _refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
+        raise _refusal(
+            expression,
+            f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}",
+        )
     if len(parts) > 1:
         raise _refusal(expression, f"{name} stands alone; remove what follows it")
     return ALIASES[name].split()
@@ -200,7 +240,9 @@ def _wrong_value(kind: _Kind, value: str) -> str | None:
     return f"{quoted(value)} is not understood; {_forms(kind)}"
 
 
-def _wrong_step(kind: _Kind, first: str | None, last: str | None, step: str) -> str | None:
+def _wrong_step(
+    kind: _Kind, first: str | None, last: str | None, step: str
+) -> str | None:
     most = kind.wraps_at - kind.low + 1
     if int(step) == 0:
         return "a step of 0 leads nowhere; write a step of 1 or more"
@@ -229,7 +271,9 @@ def _wrapped(kind: _Kind, first: str, last: str) -> str:
 def _forms(kind: _Kind) -> str:
     low, high = kind.low, kind.high
     names = f" or names such as {next(iter(kind.names))}" if kind.names else ""
-    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(kind.title, "")
+    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(
+        kind.title, ""
+    )
     return f"write numbers {low} to {high}{names}, a list 1,3, a range 1-5, a step */2 or 1-5/2{ours}"
 
 

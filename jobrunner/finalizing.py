@@ -62,7 +62,9 @@ class Finalizer:
     def work(self) -> None:
         """Write what is due to be written. Each on its own: one that cannot be written keeps no other back."""
         self.pending = [
-            each for each in self.pending if each.try_at > clock.elapsed() or not self._try(each)
+            each
+            for each in self.pending
+            if each.try_at > clock.elapsed() or not self._try(each)
         ]
 
     def _try(self, pending: _Pending) -> bool:
@@ -81,7 +83,9 @@ class Finalizer:
         sent_at = clock.elapsed()
 
         def work(connection: Connection) -> Ended | Refusal:
-            answer = endings.finalize(connection, self._owner, pending.run.lease, pending.ending)
+            answer = endings.finalize(
+                connection, self._owner, pending.run.lease, pending.ending
+            )
             claims.renew(connection, held, self._config.lease)
             return answer
 
@@ -107,7 +111,11 @@ class Finalizer:
             self.trouble = error
             self._heartbeat.let_go(pending.run.lease)
             self._counts["lost"] += 1
-            self._say("not finalized", pending, f"the lease ended before the database answered: {error}")
+            self._say(
+                "not finalized",
+                pending,
+                f"the lease ended before the database answered: {error}",
+            )
             return True
         pending.try_at = clock.elapsed() + pending.pause_seconds
         pending.pause_seconds = min(pending.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
@@ -124,7 +132,9 @@ class Finalizer:
         pending.is_scrubbed = True
         pending.ending = replace(
             pending.ending,
-            error=None if pending.ending.error is None else "the error could not be stored as it was",
+            error=None
+            if pending.ending.error is None
+            else "the error could not be stored as it was",
             error_type="unstorable" if pending.ending.error_type else None,
             traceback=None,
             output=None,
@@ -135,5 +145,9 @@ class Finalizer:
     def _say(self, event: str, pending: _Pending, result: str) -> None:
         run = pending.run
         self._log.warning(
-            event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result=result
+            event,
+            run_id=run.lease.run_id,
+            job_type=run.job_type,
+            attempt=run.attempt,
+            result=result,
         )

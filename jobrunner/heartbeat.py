@@ -98,14 +98,20 @@ class Heartbeat(threading.Thread):
         """Seconds until the lease is over unless it is renewed; negative once it is."""
         with self._lock:
             held = self._held.get(lease)
-            return 0.0 if held is None else held.renewed_at + self._lease_seconds - clock.elapsed()
+            return (
+                0.0
+                if held is None
+                else held.renewed_at + self._lease_seconds - clock.elapsed()
+            )
 
     def renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
         """A statement sent at ``sent_at`` has renewed these."""
         with self._lock:
             for lease in leases:
                 if lease in self._held:
-                    self._held[lease].renewed_at = max(self._held[lease].renewed_at, sent_at)
+                    self._held[lease].renewed_at = max(
+                        self._held[lease].renewed_at, sent_at
+                    )
 
     def report(self, lease: Lease, **columns: Any) -> None:
         """Have ``progress`` or ``output`` written with the next beat."""
@@ -160,14 +166,22 @@ class Heartbeat(threading.Thread):
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the thread must live: without it nobody fences
-            self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
+            self._log.error(
+                "heartbeat",
+                result="failed",
+                error=f"{type(error).__name__}: {error}"[:500],
+            )
         else:
             self._beat_at = sent_at
 
     def _beat(self, sent_at: float) -> None:
         with self._lock:
             leases = list(self._held)
-            columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
+            columns = {
+                lease: held.columns
+                for lease, held in self._held.items()
+                if held.columns
+            }
             for lease in columns:
                 self._held[lease].columns = {}
         if not leases:
@@ -175,7 +189,10 @@ class Heartbeat(threading.Thread):
 
         def work(connection: Connection) -> dict[Lease, bool]:
             renewed = claims.renew(connection, leases, self._lease)
-            claims.report(connection, {lease: columns[lease] for lease in columns if lease in renewed})
+            claims.report(
+                connection,
+                {lease: columns[lease] for lease in columns if lease in renewed},
+            )
             self._database.reach("heartbeat.before_commit")
             return renewed
 
@@ -190,7 +207,10 @@ class Heartbeat(threading.Thread):
 
     def _fence(self) -> None:
         with self._lock:
-            ages = {lease: clock.elapsed() - held.renewed_at for lease, held in self._held.items()}
+            ages = {
+                lease: clock.elapsed() - held.renewed_at
+                for lease, held in self._held.items()
+            }
         for lease, age in ages.items():
             if age >= self._lease_seconds * FENCE_SHARE:
                 self._tell(News.UNRENEWED, lease)

@@ -64,18 +64,54 @@ class Transition:
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
     Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due"),
-    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "handed to a child: attempts + 1"),
-    Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
-    Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
-    Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
-    Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
-    Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
-    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
     Transition(
-        Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"
+        Event.START,
+        (Status.RUNNING,),
+        Status.RUNNING,
+        "handed to a child: attempts + 1",
     ),
-    Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
-    Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),
+    Transition(
+        Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"
+    ),
+    Transition(
+        Event.FAIL,
+        (Status.RUNNING,),
+        Status.FAILED,
+        "error, timeout or crash, attempts left",
+    ),
+    Transition(
+        Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"
+    ),
+    Transition(
+        Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"
+    ),
+    Transition(
+        Event.RELEASE,
+        (Status.RUNNING,),
+        Status.QUEUED,
+        "shut down at work, or snoozed: attempts - 1",
+    ),
+    Transition(
+        Event.CANCEL,
+        (Status.RUNNING, *CLAIMABLE),
+        Status.CANCELLED,
+        "a person; any end but success",
+    ),
+    Transition(
+        Event.DISCARD,
+        (Status.QUEUED, Status.FAILED, Status.CANCELLED),
+        Status.DEAD,
+        "a person, with a reason",
+    ),
+    Transition(
+        Event.RETRY,
+        (Status.FAILED, Status.DEAD, Status.CANCELLED),
+        Status.QUEUED,
+        "a person",
+    ),
+    Transition(
+        Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"
+    ),
 )
 _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 
@@ -83,7 +119,9 @@ _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 def target(event: Event, source: Status | None) -> Status:
     """The status that ``event`` leads to. Raises ValueError where the table has no such arrow."""
     transition = _BY_EVENT[event]
-    if source not in transition.sources and not (source is None and not transition.sources):
+    if source not in transition.sources and not (
+        source is None and not transition.sources
+    ):
         raise ValueError(f"no run goes from {source} by {event}")
     return transition.target
 
@@ -167,19 +205,34 @@ def decide(
         outcome = Outcome.CANCELLED if run.started else None
         return replace(_verdict(run, Event.CANCEL, ending), outcome=outcome)
     if not run.started:
-        return replace(_verdict(run, Event.HAND_BACK, ending), outcome=None, error=None, error_type=None)
+        return replace(
+            _verdict(run, Event.HAND_BACK, ending),
+            outcome=None,
+            error=None,
+            error_type=None,
+        )
     if ending.outcome is Outcome.SNOOZED:
         wait = ending.wait or timedelta(0)
-        return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
+        return _verdict(
+            run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait
+        )
     if ending.outcome is Outcome.RELEASED:
         return _release(run, ending, default_wait)
     return _charge(run, ending, default_wait)
 
 
-def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
+def _release(
+    run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]
+) -> Verdict:
     if run.releases + 1 < MOST_RELEASES_IN_A_ROW:
-        back = {"attempts": run.attempts - 1, "releases": run.releases + 1}
-        return _verdict(run, Event.RELEASE, ending, wait=timedelta(0), **back)
+        return _verdict(
+            run,
+            Event.RELEASE,
+            ending,
+            wait=timedelta(0),
+            attempts=run.attempts - 1,
+            releases=run.releases + 1,
+        )
     # A run that no tick lives long enough for would be handed back for ever: the tenth time counts.
     told = replace(
         ending,
@@ -189,13 +242,17 @@ def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timede
     return _charge(run, told, default_wait)
 
 
-def _charge(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
+def _charge(
+    run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]
+) -> Verdict:
     expired = ending.outcome is Outcome.LEASE_EXPIRED
-    counts = {"releases": 0, "lease_expiries": run.lease_expiries + 1 if expired else 0}
+    expiries = run.lease_expiries + 1 if expired else 0
     if ending.outcome is Outcome.DISCARDED or run.attempts >= run.max_attempts:
-        return _verdict(run, Event.GIVE_UP, ending, **counts)
+        return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=expiries)
     wait = default_wait(run.attempts) if ending.wait is None else ending.wait
-    return _verdict(run, Event.FAIL, ending, wait=wait, **counts)
+    return _verdict(
+        run, Event.FAIL, ending, wait=wait, releases=0, lease_expiries=expiries
+    )
 
 
 def _verdict(

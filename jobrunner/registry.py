@@ -15,7 +15,12 @@ from jobrunner import arguments, backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Policy
+from jobrunner.model import (
+    DEFAULT_KILL_AFTER,
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_TIMEOUT,
+    Policy,
+)
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Transaction
@@ -33,7 +38,11 @@ class Job(Generic[P, R]):
     """A handler: still callable as the function that it is, and enqueueable."""
 
     def __init__(
-        self, function: Callable[P, R], policy: Policy, retry_on: Exceptions | None, discard_on: Exceptions
+        self,
+        function: Callable[P, R],
+        policy: Policy,
+        retry_on: Exceptions | None,
+        discard_on: Exceptions,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -110,10 +119,16 @@ def job(
     def register(function: Callable[P, R]) -> Job[P, R]:
         job_type = check_job_type(name or function.__name__)
         if job_type in _registered:
-            raise ConfigurationError(f"two handlers are named {job_type!r}; a job type has one")
+            raise ConfigurationError(
+                f"two handlers are named {job_type!r}; a job type has one"
+            )
         arguments.check_handler(function, reserved=_OPTIONS)
         policy = Policy(
-            job_type, _attempts(max_attempts), _timeout(timeout), backoff, parse_duration(kill_after)
+            job_type,
+            _attempts(max_attempts),
+            _timeout(timeout),
+            backoff,
+            parse_duration(kill_after),
         )
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or ())
         _registered[job_type] = registered
@@ -138,8 +153,14 @@ def check_job_type(name: str) -> str:
 
 
 def _attempts(max_attempts: int) -> int:
-    if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or not 1 <= max_attempts <= 1000:
-        raise ConfigurationError(f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}")
+    if (
+        isinstance(max_attempts, bool)
+        or not isinstance(max_attempts, int)
+        or not 1 <= max_attempts <= 1000
+    ):
+        raise ConfigurationError(
+            f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}"
+        )
     return max_attempts
 
 
@@ -148,7 +169,9 @@ def _timeout(timeout: Duration) -> timedelta | None:
         return None
     limit = parse_duration(timeout)
     if not limit:
-        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
+        raise ConfigurationError(
+            'a timeout of 0 stops every run at once; say timeout="none" for no limit'
+        )
     return limit
 
 

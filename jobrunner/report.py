@@ -20,7 +20,11 @@ _WORDS = {
 def log_claimed(log: Log, run: ClaimedRun) -> None:
     """A run was claimed and its attempt begins."""
     log.info(
-        "claimed", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="running"
+        "claimed",
+        run_id=run.lease.run_id,
+        job_type=run.job_type,
+        attempt=run.attempt,
+        result="running",
     )
 
 
@@ -38,6 +42,10 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
         fields |= {"error_type": verdict.error_type, "error": verdict.error}
     if verdict.event is Event.FAIL:
         fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
-    say = log.warning if recovered or verdict.event in (Event.FAIL, Event.GIVE_UP) else log.info
+    say = (
+        log.warning
+        if recovered or verdict.event in (Event.FAIL, Event.GIVE_UP)
+        else log.info
+    )
     say("recovered" if recovered else word, **fields)
     return word

@@ -28,12 +28,16 @@ def plan(definition: Definition, now: datetime) -> Expansion:
     except BadSchedule as error:
         return Expansion(problem=str(error))
     due = recurrence.latest(definition.last_slot_at, now)
-    next_run_at = recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
+    next_run_at = (
+        recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
+    )
     if due.first is None or due.last is None:
         return Expansion(next_run_at=next_run_at)
     skipped = None
     if due.count > 1:
-        before_last = recurrence.latest(definition.last_slot_at, due.last - timedelta(microseconds=1)).last
+        before_last = recurrence.latest(
+            definition.last_slot_at, due.last - timedelta(microseconds=1)
+        ).last
         assert before_last is not None
         skipped = (due.first, before_last, due.count - 1)
     return Expansion(slot=due.last, skipped=skipped, next_run_at=next_run_at)
@@ -43,7 +47,9 @@ def expand(database: Database, log: Log, counts: Counter[str]) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and passed over."""
     seen: set[int] = set()
     while True:
-        ids = database.read(lambda connection: schedules.expandable(connection, _BATCH + len(seen)))
+        ids = database.read(
+            lambda connection: schedules.expandable(connection, _BATCH + len(seen))
+        )
         due = [each for each in ids if each not in seen]
         if not due:
             return
@@ -52,14 +58,23 @@ def expand(database: Database, log: Log, counts: Counter[str]) -> None:
         seen.update(due)
 
 
-def _expand_one(database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
-    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, plan))
+def _expand_one(
+    database: Database, definition_id: int, log: Log, counts: Counter[str]
+) -> None:
+    expanded = database.write(
+        lambda connection: schedules.expand(connection, definition_id, plan)
+    )
     database.reach("expand.committed")
     if expanded is None:
         return
     name = expanded.definition.name
     if expanded.is_new_problem:
-        log.error("schedule", schedule=name, result="cannot be read", error=expanded.expansion.problem)
+        log.error(
+            "schedule",
+            schedule=name,
+            result="cannot be read",
+            error=expanded.expansion.problem,
+        )
     if expanded.run_id is not None:
         counts["expanded"] += 1
         log.info(
@@ -74,5 +89,10 @@ def _expand_one(database: Database, definition_id: int, log: Log, counts: Counte
         first, last, count = expanded.expansion.skipped
         counts["skipped"] += count
         log.warning(
-            "skipped", schedule=name, slots=count, first=str(first), last=str(last), result="misfire"
+            "skipped",
+            schedule=name,
+            slots=count,
+            first=str(first),
+            last=str(last),
+            result="misfire",
         )

@@ -8,7 +8,9 @@ LAST_ERROR_CHARACTERS = 500
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # C0 and C1 controls, and the marks that reorder or hide what a person reads on a terminal.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 _CONTROLS_BUT_LAYOUT = re.compile(f"(?![\n\t]){_CONTROLS.pattern}")
 
 
@@ -36,4 +38,3 @@ def visible_block(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return match.group().encode("unicode_escape").decode("ascii")
-

@@ -28,7 +28,9 @@ from jobrunner.store.database import Database
 _PRUNE_SECONDS = 1.0
 
 
-def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
+def tick(
+    config: Config, database: Database, log: Log, types: Collection[str] | None = None
+) -> Counter[str]:
     """Recover, expand, prune, drain; leave a trail; return what was done. ``types`` None: all of this host's.
 
     Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
@@ -63,7 +65,9 @@ class Tick:
         """Work between the two writes of the trail; an open row is a tick that was killed."""
         began_at = clock.elapsed()
         tick_id = self._database.write(
-            lambda connection: ticks.open_tick(connection, self._owner, jobrunner.__version__)
+            lambda connection: ticks.open_tick(
+                connection, self._owner, jobrunner.__version__
+            )
         )
         self._database.reach("tick.opened")
         problem: JobrunnerError | None = None
@@ -89,7 +93,8 @@ class Tick:
         scheduling.expand(self._database, self._log, self._counts)
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()
-        if self._config.imports and self._database.read(ticks.is_anything_due):
+        is_due: bool = self._database.read(ticks.is_anything_due)
+        if is_due and self._config.imports:
             self._drain()
 
     def _prune(self) -> None:
@@ -97,7 +102,9 @@ class Tick:
             return
         ends_at = clock.elapsed() + _PRUNE_SECONDS
         while clock.elapsed() < ends_at:
-            deleted = self._database.write(lambda connection: ticks.prune(connection, self._config.keep))
+            deleted = self._database.write(
+                lambda connection: ticks.prune(connection, self._config.keep)
+            )
             self._database.reach("prune.committed")
             self._counts["pruned"] += deleted
             if not deleted:
@@ -110,7 +117,15 @@ class Tick:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
         plan = ChildPlan(config.imports, config.app_dir, self._mark)
         supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
-        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types)
+        drain = Drain(
+            config,
+            self._owner,
+            self._database,
+            supervisor,
+            self._log,
+            self._stop,
+            self._types,
+        )
         with self._stop.waking(supervisor.wake_descriptor):
             try:
                 drain.run()
@@ -125,5 +140,7 @@ class Tick:
         # A tick that cannot close its trail has done its work all the same: the open row tells.
         with suppress(DatabaseUnavailable):
             self._database.write(
-                lambda connection: ticks.close_tick(connection, tick_id, self._counts, error)
+                lambda connection: ticks.close_tick(
+                    connection, tick_id, self._counts, error
+                )
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -22,16 +23,49 @@ from jobrunner.text import one_line, visible_block
 
 @click.command()
 @click.argument("job_type", metavar="TYPE")
-@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="A JSON object. [default: {}]")
-@click.option("--run-at", metavar="TIME", help="ISO 8601 with an offset, or +5m from now. [default: now]")
-@click.option("--priority", type=int, default=0, help="Higher runs first, -1000 to 1000. [default: 0]")
-@click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
-@click.option("--max-attempts", type=int, metavar="N", help="Instead of the type's own.")
-@click.option("--timeout", metavar="DURATION", help='Instead of the type\'s own; "none": no limit.')
-@click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
-@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
+@click.option(
+    "--payload",
+    default="{}",
+    metavar="JSON|@FILE|-",
+    help="A JSON object. [default: {}]",
+)
+@click.option(
+    "--run-at",
+    metavar="TIME",
+    help="ISO 8601 with an offset, or +5m from now. [default: now]",
+)
+@click.option(
+    "--priority",
+    type=int,
+    default=0,
+    help="Higher runs first, -1000 to 1000. [default: 0]",
+)
+@click.option(
+    "--key", metavar="K", help="Idempotency key: one run per type and key, for ever."
+)
+@click.option(
+    "--max-attempts", type=int, metavar="N", help="Instead of the type's own."
+)
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    help='Instead of the type\'s own; "none": no limit.',
+)
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="Also a type that only other hosts have a handler for.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.'
+)
 def enqueue(
-    job_type: str, payload: str, run_at: str | None, allow_unknown: bool, as_json: bool, **options: Any
+    job_type: str,
+    payload: str,
+    run_at: str | None,
+    allow_unknown: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Enqueue a run and print its id.
 
@@ -41,7 +75,9 @@ def enqueue(
     options["idempotency_key"] = options.pop("key")
     new = new_run(
         job_type,
-        parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
+        parse_payload(
+            read_payload(payload, config.payload_limit), config.payload_limit
+        ),
         payload_limit=config.payload_limit,
         run_at=parse_run_at(run_at),
         **options,
@@ -60,13 +96,17 @@ def _must_be_known(config: Config, job_type: str) -> None:
     known = [policy.job_type for policy in session.policies(config)]
     if job_type in known:
         return
-    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
+    there_are = (
+        f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
+    )
     raise UnknownJobType(
         f"this host has no handler for {job_type!r} ({there_are}); --allow-unknown enqueues it all the same"
     )
 
 
-_ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True)
+_ids = click.argument(
+    "job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True
+)
 
 
 @click.command()
@@ -83,7 +123,7 @@ def retry(job_ids: tuple[int, ...], force: bool) -> None:
     who = session.actor()
     _each(
         job_ids,
-        lambda connection, run_id: store.retry(connection, run_id, who, force=force),
+        partial(store.retry, actor=who, force=force),
         "queued again",
         refusals,
     )
@@ -96,7 +136,7 @@ def cancel(job_ids: tuple[int, ...]) -> None:
     ended = "it has ended; there is nothing to cancel"
     refusals = {Status.SUCCEEDED: ended, Status.DEAD: ended, Status.CANCELLED: ended}
     who = session.actor()
-    _each(job_ids, lambda connection, run_id: store.cancel(connection, run_id, who), "cancelled", refusals)
+    _each(job_ids, partial(store.cancel, actor=who), "cancelled", refusals)
 
 
 @click.command()
@@ -111,14 +151,12 @@ def discard(job_ids: tuple[int, ...], reason: str) -> None:
         Status.DEAD: ended,
     }
     who, why = session.actor(), one_line(reason)
-    _each(
-        job_ids, lambda connection, run_id: store.discard(connection, run_id, who, why), "discarded", refusals
-    )
+    _each(job_ids, partial(store.discard, actor=who, reason=why), "discarded", refusals)
 
 
 def _each(
     job_ids: tuple[int, ...],
-    change: Callable[[Any, int], Answer],
+    change: Callable[..., Answer],
     done: str,
     refusals: dict[Status, str],
 ) -> None:
@@ -126,14 +164,21 @@ def _each(
     database = session.open_database(session.load())
     all_done = True
     for run_id in dict.fromkeys(job_ids):
-        answer = database.write(lambda connection, each=run_id: change(connection, each))  # type: ignore[misc]
+        answer = database.write(partial(change, run_id=run_id))
         if answer.applied:
-            stopping = " requested; its handler is being stopped" if answer.requested else ""
-            click.echo(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
+            stopping = (
+                " requested; its handler is being stopped" if answer.requested else ""
+            )
+            click.echo(
+                f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}"
+            )
         elif answer.status is None:
             click.echo(f"jobrunner: there is no run {run_id}", err=True)
         else:
-            click.echo(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}", err=True)
+            click.echo(
+                f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}",
+                err=True,
+            )
         all_done = all_done and answer.applied
     if not all_done:
         raise click.exceptions.Exit(1)
@@ -141,7 +186,9 @@ def _each(
 
 @click.command()
 @click.argument("job_id", metavar="JOB_ID", type=JobId())
-@click.option("--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log."
+)
 def show(job_id: int, as_json: bool) -> None:
     """One run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(session.load())
@@ -153,11 +200,20 @@ def show(job_id: int, as_json: bool) -> None:
         return
     attempts, events = found.pop("attempt_log"), found.pop("event_log")
     hidden = ("lease_token", "output")
-    render.fields({name: value for name, value in found.items() if value is not None and name not in hidden})
+    render.fields(
+        {
+            name: value
+            for name, value in found.items()
+            if value is not None and name not in hidden
+        }
+    )
     for attempt in attempts:
         texts = {name: attempt.pop(name) for name in ("traceback", "output")}
         click.echo(f"\nattempt {attempt.pop('sequence')}")
-        render.fields({name: value for name, value in attempt.items() if value is not None}, indent="  ")
+        render.fields(
+            {name: value for name, value in attempt.items() if value is not None},
+            indent="  ",
+        )
         for name, text in texts.items():
             if text:
                 _echo_block(name, text)

@@ -24,30 +24,54 @@ def schedule() -> None:
 
 @schedule.command()
 @click.argument("name")
-@click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
-@click.option("--cron", required=True, metavar="EXPR", help="Five fields as in crontab, or @daily and the like.")
-@click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
-@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="For each run. [default: {}]")
+@click.option(
+    "--type", "job_type", required=True, metavar="T", help="The job type to run."
+)
+@click.option(
+    "--cron",
+    required=True,
+    metavar="EXPR",
+    help="Five fields as in crontab, or @daily and the like.",
+)
+@click.option(
+    "--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]"
+)
+@click.option(
+    "--payload",
+    default="{}",
+    metavar="JSON|@FILE|-",
+    help="For each run. [default: {}]",
+)
 def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = session.load()
     if not name or len(name) > 200 or storable(name) != name:
-        raise UsageError("the name of a schedule has 1 to 200 characters, none of them NUL")
+        raise UsageError(
+            "the name of a schedule has 1 to 200 characters, none of them NUL"
+        )
     recurrence = Recurrence.parse(cron, timezone)
     new = {
         "name": name,
         "job_type": check_job_type(job_type),
-        "payload": parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
+        "payload": parse_payload(
+            read_payload(payload, config.payload_limit), config.payload_limit
+        ),
         "schedule": recurrence.expression,
         "timezone": recurrence.timezone,
         "source": "command",
     }
     database = session.open_database(config)
     who = session.actor()
-    created = database.write(lambda connection: store.add(connection, new, scheduling.plan, who))
+    created = database.write(
+        lambda connection: store.add(connection, new, scheduling.plan, who)
+    )
     if created is None:
-        raise JobrunnerError(f"there is a schedule named {name!r} already; remove it first")
-    row = next(each for each in database.read(queries.schedules) if each["name"] == name)
+        raise JobrunnerError(
+            f"there is a schedule named {name!r} already; remove it first"
+        )
+    row = next(
+        each for each in database.read(queries.schedules) if each["name"] == name
+    )
     click.echo(f"schedule {name}: next slot {render.instant(row['next_run_at'])}")
 
 

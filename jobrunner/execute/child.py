@@ -99,7 +99,9 @@ class Child:
             try:
                 importlib.import_module(module)
             except BaseException as error:
-                self._send({"kind": "import_failed", "module": module, "error": _line(error)})
+                self._send(
+                    {"kind": "import_failed", "module": module, "error": _line(error)}
+                )
                 traceback.print_exc()
                 return
         policies = [job.policy.as_data() for job in registered().values()]
@@ -123,11 +125,19 @@ class Child:
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame) -> Frame:
         if job is None:
-            return {"outcome": "failed", "error_type": "UnknownJobType", "error": "no handler of this name"}
+            return {
+                "outcome": "failed",
+                "error_type": "UnknownJobType",
+                "error": "no handler of this name",
+            }
         try:
             job.check(frame["payload"])
         except BadPayload as error:
-            return {"outcome": "discarded", "error_type": "bad_payload", "error": str(error)}
+            return {
+                "outcome": "discarded",
+                "error_type": "bad_payload",
+                "error": str(error),
+            }
         self._context = self._context_of(frame)
         try:
             value = job.function(self._context, **frame["payload"])
@@ -152,13 +162,18 @@ class Child:
             max_attempts=frame["max_attempts"],
             scheduled_for=None if slot is None else datetime.fromisoformat(slot),
             lateness=timedelta(seconds=frame["lateness_seconds"]),
-            deadline=None if timeout is None else started_at + timedelta(seconds=timeout),
+            deadline=None
+            if timeout is None
+            else started_at + timedelta(seconds=timeout),
             _ends_at=None if timeout is None else clock.elapsed() + timeout,
             _tell=self._tell,
         )
 
     def _tell(self, progress: Mapping[str, Any]) -> None:
-        self._progress = {"kind": "progress", "progress": payload.check_payload(progress)}
+        self._progress = {
+            "kind": "progress",
+            "progress": payload.check_payload(progress),
+        }
         # A handler may tell a million times; the parent needs to know ten times a second at most.
         if clock.elapsed() - self._progress_sent_at >= _PROGRESS_EVERY_SECONDS:
             self._progress_sent_at = clock.elapsed()
@@ -175,7 +190,9 @@ class Child:
         context._cancelled = True
 
 
-def _asked(signal_: Retry | Discard | Snooze, job: Job[Any, Any], attempt: int) -> Frame:
+def _asked(
+    signal_: Retry | Discard | Snooze, job: Job[Any, Any], attempt: int
+) -> Frame:
     if isinstance(signal_, Snooze):
         return {
             "outcome": "snoozed",
@@ -226,7 +243,11 @@ def _stack() -> str:
         text = traceback.format_exc()
     except Exception:  # noqa: BLE001 - as above: formatting runs the handler's code
         return "(the traceback cannot be formatted)"
-    return text if len(text) <= _TRACEBACK_CHARACTERS else "…" + text[-_TRACEBACK_CHARACTERS:]
+    return (
+        text
+        if len(text) <= _TRACEBACK_CHARACTERS
+        else "…" + text[-_TRACEBACK_CHARACTERS:]
+    )
 
 
 if __name__ == "__main__":

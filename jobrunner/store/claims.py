@@ -5,13 +5,14 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Float,
     Integer,
@@ -36,7 +37,7 @@ from jobrunner.store.dialect import later, now
 from jobrunner.store.schema import job_claimable, job_runs
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.
-RUNNING = literal_column("'running'")
+RUNNING: ColumnElement[str] = literal_column("'running'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
     """
     dialect.lock_host_places(connection, request.owner.host)
-    limit = min(request.limit, request.places - _places_taken(connection, request.owner.host))
+    limit = min(
+        request.limit, request.places - _places_taken(connection, request.owner.host)
+    )
     if limit <= 0 or not request.policies:
         return []
     values: dict[str, Any] = {
@@ -77,11 +80,15 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     for index, policy in enumerate(request.policies):
         values[f"type_{index}"] = policy.job_type
         values[f"max_attempts_{index}"] = policy.max_attempts
-        values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
+        values[f"timeout_{index}"] = (
+            0.0 if policy.timeout is None else policy.timeout.total_seconds()
+        )
     statement = _claim_statement(len(request.policies), request.suspect, request.start)
     rows = connection.execute(statement, values).mappings().all()
     faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
-    urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
+    urgent_first = sorted(
+        rows, key=lambda row: (-row["priority"], row["run_at"], row["id"])
+    )
     return [_claimed(row) for row in urgent_first]
 
 
@@ -89,7 +96,9 @@ def start(connection: Connection, lease: Lease) -> bool:
     """Charge an attempt for a run that was claimed ahead. False: the lease was lost, hand out nothing."""
     statement = update(job_runs).where(*_held(lease), job_runs.c.started_at.is_(None))
     changed = connection.execute(
-        statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now())
+        statement.values(
+            started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()
+        )
     )
     return changed.rowcount == 1
 
@@ -101,7 +110,8 @@ def give_back(connection: Connection, token: str) -> int:
         .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
         .values(
             status=literal_column("'queued'"),
-            attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
+            attempts=job_runs.c.attempts
+            - case((job_runs.c.started_at.is_(None), 0), else_=1),
             started_at=null(),
             updated_at=now(),
             **NO_LOCK,
@@ -120,7 +130,9 @@ NO_LOCK: dict[str, Any] = {
 """What every write that takes a run out of ``running`` also sets."""
 
 
-def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> dict[Lease, bool]:
+def renew(
+    connection: Connection, leases: Collection[Lease], lease: timedelta
+) -> dict[Lease, bool]:
     """Move the leases on by ``lease`` from now. A lease missing in the answer is lost.
 
     The answer tells for each whether somebody asked for its cancellation.
@@ -133,7 +145,10 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
         "lease_seconds": lease.total_seconds(),
     }
     rows = connection.execute(_renew_statement(), values)
-    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in rows}
+    renewed = {
+        Lease(row.id, row.lease_token): row.cancel_requested_at is not None
+        for row in rows
+    }
     return {held: renewed[held] for held in leases if held in renewed}
 
 
@@ -156,7 +171,11 @@ def _places_taken(connection: Connection, host: str) -> int:
     statement = (
         select(func.count())
         .select_from(job_runs)
-        .where(job_runs.c.status == RUNNING, job_runs.c.host == host, job_runs.c.locked_until > now())
+        .where(
+            job_runs.c.status == RUNNING,
+            job_runs.c.host == host,
+            job_runs.c.locked_until > now(),
+        )
     )
     return connection.execute(statement).scalar_one()
 
@@ -200,7 +219,11 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
         .prefix_with("MATERIALIZED")
     )
     columns = job_runs.c
-    charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}
+    charged = (
+        {"started_at": now(), "attempts": columns.attempts + 1}
+        if start
+        else {"started_at": null()}
+    )
     return (
         update(job_runs)
         .where(columns.id.in_(select(picked.c.id)), columns.status.in_(_CLAIMABLE))
@@ -212,8 +235,12 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
             lease_token=bindparam("token"),
             claimed_at=now(),
             heartbeat_at=now(),
-            max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
-            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
+            max_attempts=func.coalesce(
+                columns.max_attempts, _of_type(type_count, "max_attempts", Integer())
+            ),
+            timeout=func.coalesce(
+                columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)
+            ),
             progress=null(),
             output=null(),
             updated_at=now(),
@@ -225,7 +252,10 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
     )
 
 
-_CLAIMABLE = (literal_column("'queued'"), literal_column("'failed'"))
+_CLAIMABLE: tuple[ColumnElement[str], ...] = (
+    literal_column("'queued'"),
+    literal_column("'failed'"),
+)
 _RETURNED = (
     "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
     "timeout", "priority", "run_at", "scheduled_for", "claimed_at",
@@ -236,7 +266,10 @@ def _of_type(type_count: int, name: str, type_: Any) -> Any:
     """The policy of the row's type: written onto the run, where recovery, which imports no user code, finds it."""
     return case(
         *(
-            (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
+            (
+                job_runs.c.job_type == bindparam(f"type_{index}"),
+                bindparam(f"{name}_{index}", type_=type_),
+            )
             for index in range(type_count)
         )
     )
@@ -263,8 +296,9 @@ def _renew_statement() -> Update:
     return (
         update(job_runs)
         .where(columns.id.in_(select(held.c.id)), columns.status == RUNNING)
-        .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
+        .values(
+            locked_until=later(bindparam("lease_seconds", type_=Float)),
+            heartbeat_at=now(),
+        )
         .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
     )
-
-

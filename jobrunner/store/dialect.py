@@ -88,17 +88,19 @@ class UtcTime(TypeDecorator[datetime]):
 
 # Keys that only ever grow: SQLite's rowid alias must be plain INTEGER, which is 64 bits wide there.
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
-JsonObject = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+JsonObject = JSON(none_as_null=True).with_variant(
+    JSONB(none_as_null=True), "postgresql"
+)
 
 
-class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class now(FunctionElement[datetime]):
     """The one clock of all SQL: the start of the statement by the database's clock."""
 
     type = UtcTime()
     inherit_cache = True
 
 
-class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class later(FunctionElement[datetime]):
     """``now`` plus a number of seconds: ``later(bindparam("lease_seconds", type_=Float))``."""
 
     type = UtcTime()
@@ -171,20 +173,25 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
     if location.file is not None:
         return _sqlite_engine(location, patience)
     url = location.url.set(drivername="postgresql+psycopg")
-    engine = create_engine(
+    return create_engine(
         url,
         poolclass=NullPool,
+        # An error of a statement would repeat the payload.
+        hide_parameters=True,
         # A role or database may default to a stricter level, in which SKIP LOCKED fails instead of skipping.
         isolation_level="READ COMMITTED",
         connect_args={
-            "connect_timeout": max(2, round(patience.total_seconds())),
+            "connect_timeout": max(2, min(5, round(patience.total_seconds()))),
             # Behind a transaction pooler a prepared statement is on another server connection the next time.
             "prepare_threshold": None,
             "application_name": "jobrunner",
-            **({} if "keepalives_idle" in url.query else {"keepalives_idle": 15, "keepalives_interval": 5}),
+            **(
+                {}
+                if "keepalives_idle" in url.query
+                else {"keepalives_idle": 15, "keepalives_interval": 5}
+            ),
         },
     )
-    return engine
 
 
 def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
@@ -194,6 +201,7 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     engine = create_engine(
         f"sqlite:///{uri}",
         poolclass=NullPool,
+        hide_parameters=True,
         connect_args={"timeout": patience.total_seconds(), "check_same_thread": False},
     )
 
@@ -248,11 +256,14 @@ def lock_host_places(connection: Connection, host: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(
-            text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"), {"host": host}
+            text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"),
+            {"host": host},
         )
 
 
-def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+def insert_or_skip(
+    connection: Connection, table: Table, values: dict[str, Any]
+) -> bool:
     """Insert a row unless a unique key of it is taken: False. PostgreSQL waits for the outcome of a rival."""
     build = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
     key = next(iter(table.primary_key))
@@ -300,7 +311,9 @@ def must_commit(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         driver: Any = connection.connection.driver_connection
         if driver.pgconn.transaction_status == 3:  # INERROR
-            raise RuntimeError("the transaction was aborted by an error that somebody swallowed")
+            raise RuntimeError(
+                "the transaction was aborted by an error that somebody swallowed"
+            )
 
 
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
@@ -312,7 +325,9 @@ def is_transient(error: exc.DBAPIError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _TRANSIENT_STATES
-    return "database is locked" in str(error.orig) or "table is locked" in str(error.orig)
+    return "database is locked" in str(error.orig) or "table is locked" in str(
+        error.orig
+    )
 
 
 def is_lost(error: exc.DBAPIError) -> bool:
@@ -325,7 +340,10 @@ def is_lost(error: exc.DBAPIError) -> bool:
         return "closed database" in words
     return isinstance(error, exc.OperationalError) and (
         not state
-        and re.search(r"connection|interrupted|disk I/O|server closed|could not receive", words) is not None
+        and re.search(
+            r"connection|interrupted|disk I/O|server closed|could not receive", words
+        )
+        is not None
     )
 
 
@@ -333,7 +351,11 @@ def is_missing_schema(error: exc.DBAPIError) -> bool:
     """Whether the statement failed because a table of ours does not exist."""
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)
-    return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
+    return (
+        state == "42P01"
+        or (state == "42883" and "jobrunner_now" in words)
+        or "no such table" in words
+    )
 
 
 def refusal_reason(error: BaseException) -> str:
@@ -349,17 +371,32 @@ def refusal_reason(error: BaseException) -> str:
 
 
 _REASONS = (
-    (r"password authentication failed|no password supplied", "the user name or password was refused"),
+    (
+        r"password authentication failed|no password supplied",
+        "the user name or password was refused",
+    ),
     (r"role .* does not exist", "the user does not exist there"),
     (r"database .* does not exist", "the server has no database of that name"),
     (r"pg_hba", "the server's pg_hba.conf does not let this user and host in"),
     (r"too many (clients|connections)", "the server has no free connection"),
-    (r"starting up|shutting down|recovery", "the server is starting up or shutting down"),
+    (
+        r"starting up|shutting down|recovery",
+        "the server is starting up or shutting down",
+    ),
     (r"refused", "nothing listens there (connection refused)"),
     (r"timeout|timed out", "it did not answer in time"),
-    (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
-    (r"no such file|unable to open", "there is no such file or socket, or it may not be opened"),
-    (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
+    (
+        r"resolve|name or service|nodename|no address",
+        "the host name cannot be resolved",
+    ),
+    (
+        r"no such file|unable to open",
+        "there is no such file or socket, or it may not be opened",
+    ),
+    (
+        r"not a database|malformed|file is encrypted",
+        "the file is not an SQLite database",
+    ),
     (r"readonly|read-only", "it is read-only"),
     (r"locked|busy", "another process holds its lock"),
     (r"ssl|certificate", "the TLS connection could not be made"),
@@ -372,4 +409,8 @@ _REASONS = (
 
 def with_driver(url: URL) -> URL:
     """The URL as alembic and SQLAlchemy want it."""
-    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+    return (
+        url.set(drivername="postgresql+psycopg")
+        if url.drivername == "postgresql"
+        else url
+    )

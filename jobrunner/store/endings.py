@@ -13,7 +13,15 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, insert, null, select, update
 
 from jobrunner import faults
-from jobrunner.lifecycle import FINISHED, Ending, Event, Outcome, Standing, Verdict, decide
+from jobrunner.lifecycle import (
+    FINISHED,
+    Ending,
+    Event,
+    Outcome,
+    Standing,
+    Verdict,
+    decide,
+)
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.claims import NO_LOCK, RUNNING
@@ -40,14 +48,22 @@ class Ended:
     run_at: datetime
 
 
-def finalize(connection: Connection, owner: Owner, lease: Lease, ending: Ending) -> Ended | Refusal:
+def finalize(
+    connection: Connection, owner: Owner, lease: Lease, ending: Ending
+) -> Ended | Refusal:
     """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing."""
     held = connection.execute(
-        _locked(job_runs.c.id == lease.run_id, job_runs.c.lease_token == lease.token).with_for_update()
+        _locked(
+            job_runs.c.id == lease.run_id, job_runs.c.lease_token == lease.token
+        ).with_for_update()
     ).mappings()
     row = held.one_or_none()
     if row is None:
-        return Refusal.ALREADY_APPLIED if _was_applied(connection, owner, lease) else Refusal.LEASE_LOST
+        return (
+            Refusal.ALREADY_APPLIED
+            if _was_applied(connection, owner, lease)
+            else Refusal.LEASE_LOST
+        )
     ended = _end(connection, row, ending)
     faults.reach("finalize.before_commit", cut=lambda: dialect.sever(connection))
     return ended
@@ -75,7 +91,11 @@ def recover(connection: Connection, limit: int) -> list[Ended]:
         .with_for_update(skip_locked=True)
     )
     ids = list(connection.execute(expired).scalars())
-    rows = connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id)).mappings().all()
+    rows = (
+        connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id))
+        .mappings()
+        .all()
+    )
     ended = [_end(connection, row, _expired(row)) for row in rows]
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
@@ -98,14 +118,18 @@ _READ = (
 
 def _locked(*conditions: Any) -> Any:
     columns = [job_runs.c[name] for name in _READ]
-    return select(*columns, now().label("now")).where(job_runs.c.status == RUNNING, *conditions)
+    return select(*columns, now().label("now")).where(
+        job_runs.c.status == RUNNING, *conditions
+    )
 
 
 def _was_applied(connection: Connection, owner: Owner, lease: Lease) -> bool:
     columns = job_attempts.c
     found = connection.execute(
         select(columns.id).where(
-            columns.run_id == lease.run_id, columns.lease_token == lease.token, columns.worker == owner.name
+            columns.run_id == lease.run_id,
+            columns.lease_token == lease.token,
+            columns.worker == owner.name,
         )
     )
     return found.one_or_none() is not None
@@ -139,7 +163,9 @@ def _end(connection: Connection, row: RowMapping, ending: Ending) -> Ended:
     return Ended(row["id"], row["job_type"], row["attempts"], verdict, run_at)
 
 
-def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datetime) -> dict[str, Any]:
+def _ended_columns(
+    verdict: Verdict, ending: Ending, at: datetime, run_at: datetime
+) -> dict[str, Any]:
     """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
     columns: dict[str, Any] = {
         "status": verdict.status.value,
@@ -156,14 +182,22 @@ def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datet
     if verdict.event is Event.SUCCEED:
         columns |= {"error_type": null(), "last_error": null(), "result": ending.result}
     elif verdict.event in (Event.FAIL, Event.GIVE_UP):
-        columns |= {"error_type": verdict.error_type, "last_error": verdict.error, "failed_at": at}
+        columns |= {
+            "error_type": verdict.error_type,
+            "last_error": verdict.error,
+            "failed_at": at,
+        }
     return columns
 
 
-def _record_attempt(connection: Connection, row: RowMapping, verdict: Verdict, ending: Ending) -> None:
+def _record_attempt(
+    connection: Connection, row: RowMapping, verdict: Verdict, ending: Ending
+) -> None:
     assert verdict.outcome is not None
     columns = job_attempts.c
-    last = select(func.coalesce(func.max(columns.sequence), 0)).where(columns.run_id == row["id"])
+    last = select(func.coalesce(func.max(columns.sequence), 0)).where(
+        columns.run_id == row["id"]
+    )
     connection.execute(
         insert(job_attempts).values(
             run_id=row["id"],
@@ -188,7 +222,9 @@ def _fit(ending: Ending) -> Ending:
     """Texts that both databases can hold: an error must never be what keeps a run from being finalized."""
     return replace(
         ending,
-        error_type=None if ending.error_type is None else one_line(ending.error_type, 200),
+        error_type=None
+        if ending.error_type is None
+        else one_line(ending.error_type, 200),
         error=None if ending.error is None else one_line(ending.error),
         traceback=None if ending.traceback is None else storable(ending.traceback),
         output=None if ending.output is None else storable(ending.output),

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Float, RowMapping, insert, literal, null, select, update
+from sqlalchemy import (
+    Connection,
+    Float,
+    RowMapping,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status, allowed, target
@@ -53,7 +62,9 @@ def enqueue(connection: Connection, new: NewRun) -> Enqueued:
     key = {"job_type": new.job_type, "idempotency_key": new.idempotency_key}
     row = [job_keys.c[name] == value for name, value in key.items()]
     if not insert_or_skip(connection, job_keys, {**key, "created_at": now()}):
-        existing = connection.execute(select(job_keys.c.run_id).where(*row)).scalar_one_or_none()
+        existing = connection.execute(
+            select(job_keys.c.run_id).where(*row)
+        ).scalar_one_or_none()
         if existing is None:
             raise JobrunnerError(
                 "another transaction took this idempotency key after yours began; enqueue again in a new one"
@@ -82,7 +93,7 @@ def _insert(connection: Connection, new: NewRun) -> int:
         created_at=now(),
         updated_at=now(),
     )
-    return connection.execute(statement.returning(job_runs.c.id)).scalar_one()
+    return int(connection.execute(statement.returning(job_runs.c.id)).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,13 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
     if row["status"] == Status.RUNNING:
         if row["cancel_requested_at"] is None:
             # Its owner moves it, at the end of the attempt; until then it is running.
-            _change(connection, row, Event.CANCEL, actor, {"cancel_requested_at": row["now"]})
+            _change(
+                connection,
+                row,
+                Event.CANCEL,
+                actor,
+                {"cancel_requested_at": row["now"]},
+            )
         return Answer(run_id, Status.RUNNING, applied=True, requested=True)
     changes = {
         "status": target(Event.CANCEL, row["status"]).value,
@@ -117,13 +134,27 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
     return Answer(run_id, row["status"], applied=True)
 
 
-def retry(connection: Connection, run_id: int, actor: str, *, force: bool = False) -> Answer:
+def retry(
+    connection: Connection, run_id: int, actor: str, *, force: bool = False
+) -> Answer:
     """Queue a run again, due now, with at least one more attempt. ``force`` also takes a succeeded one."""
     row = _lock(connection, run_id)
-    event = Event.FORCE_RETRY if row is not None and row["status"] == Status.SUCCEEDED else Event.RETRY
-    if row is None or not allowed(event, row["status"]) or (event is Event.FORCE_RETRY and not force):
+    event = (
+        Event.FORCE_RETRY
+        if row is not None and row["status"] == Status.SUCCEEDED
+        else Event.RETRY
+    )
+    if (
+        row is None
+        or not allowed(event, row["status"])
+        or (event is Event.FORCE_RETRY and not force)
+    ):
         return _refused(run_id, row)
-    enough = None if row["max_attempts"] is None else max(row["max_attempts"], row["attempts"] + 1)
+    enough = (
+        None
+        if row["max_attempts"] is None
+        else max(row["max_attempts"], row["attempts"] + 1)
+    )
     changes = {
         "status": target(event, row["status"]).value,
         "run_at": row["now"],
@@ -183,7 +214,9 @@ def _change(
     detail: dict[str, Any] | None = None,
 ) -> None:
     connection.execute(
-        update(job_runs).where(job_runs.c.id == row["id"]).values(**columns, updated_at=row["now"])
+        update(job_runs)
+        .where(job_runs.c.id == row["id"])
+        .values(**columns, updated_at=row["now"])
     )
     connection.execute(
         insert(job_events).values(

@@ -50,7 +50,9 @@ Plan = Callable[[Definition, datetime], Expansion]
 def expandable(connection: Connection, limit: int) -> list[int]:
     """The ids of definitions that may have a slot to expand, the longest due first."""
     columns = job_expandable.c
-    statement = select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
+    statement = (
+        select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
+    )
     return list(connection.execute(statement).scalars())
 
 
@@ -61,12 +63,17 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
     """
     # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
     locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
-    if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
+    if (
+        connection.execute(locked.with_for_update(skip_locked=True)).one_or_none()
+        is None
+    ):
         return None
     columns = job_definitions.c
     row = (
         connection.execute(
-            select(job_definitions, now().label("now")).where(columns.id == definition_id)
+            select(job_definitions, now().label("now")).where(
+                columns.id == definition_id
+            )
         )
         .mappings()
         .one()
@@ -91,7 +98,12 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
         run_id = enqueue(connection, _run_of_slot(definition, expansion.slot)).id
     if expansion.skipped is not None:
         first, last, count = expansion.skipped
-        detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": "misfire"}
+        detail = {
+            "from": first.isoformat(),
+            "to": last.isoformat(),
+            "count": count,
+            "reason": "misfire",
+        }
         _record(connection, "tick", "skip slots", definition_id, detail)
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
     return Expanded(definition, expansion, run_id)
@@ -117,11 +129,19 @@ def _record_problem(
             .where(job_definitions.c.id == definition.id)
             .values(last_error=expansion.problem, updated_at=at)
         )
-        _record(connection, "tick", "cannot expand", definition.id, {"problem": expansion.problem})
+        _record(
+            connection,
+            "tick",
+            "cannot expand",
+            definition.id,
+            {"problem": expansion.problem},
+        )
     return Expanded(definition, expansion, None, is_new_problem=is_new)
 
 
-def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> int | None:
+def add(
+    connection: Connection, new: dict[str, Any], plan: Plan, actor: str
+) -> int | None:
     """Create a definition, seen from now on: no slot before this moment is made up for.
 
     A removed one of the same name comes back with its watermark, which only ever rises. None: the name is taken.
@@ -132,21 +152,32 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
     if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
         revived = connection.execute(
             update(job_definitions)
-            .where(columns.name == new["name"], columns.removed_at.is_not(None), columns.last_slot_at <= at)
+            .where(
+                columns.name == new["name"],
+                columns.removed_at.is_not(None),
+                columns.last_slot_at <= at,
+            )
             .values(**values, paused_at=null(), last_error=null())
         )
         if revived.rowcount == 0:
             return None
     row = (
-        connection.execute(select(job_definitions).where(columns.name == new["name"]).with_for_update())
+        connection.execute(
+            select(job_definitions).where(columns.name == new["name"]).with_for_update()
+        )
         .mappings()
         .one()
     )
     next_run_at = plan(_definition(row), at).next_run_at
     connection.execute(
-        update(job_definitions).where(columns.id == row["id"]).values(next_run_at=next_run_at)
+        update(job_definitions)
+        .where(columns.id == row["id"])
+        .values(next_run_at=next_run_at)
     )
-    detail = {name: new[name] for name in ("name", "job_type", "schedule", "timezone", "payload")}
+    detail = {
+        name: new[name]
+        for name in ("name", "job_type", "schedule", "timezone", "payload")
+    }
     _record(connection, actor, "add schedule", row["id"], detail)
     return int(row["id"])
 
@@ -167,11 +198,19 @@ def remove(connection: Connection, name: str, actor: str) -> bool:
 
 
 def _record(
-    connection: Connection, actor: str, action: str, definition_id: int, detail: dict[str, Any]
+    connection: Connection,
+    actor: str,
+    action: str,
+    definition_id: int,
+    detail: dict[str, Any],
 ) -> None:
     connection.execute(
         insert(job_events).values(
-            at=now(), actor=actor, action=action, definition_id=definition_id, detail=detail
+            at=now(),
+            actor=actor,
+            action=action,
+            definition_id=definition_id,
+            detail=detail,
         )
     )
 

@@ -117,8 +117,13 @@ job_runs = Table(
         "(status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)",
         name="lease",
     ),
-    CheckConstraint(f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
-    CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
+    CheckConstraint(
+        f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)",
+        name="finished",
+    ),
+    CheckConstraint(
+        "attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"
+    ),
     UniqueConstraint("definition_id", "scheduled_for"),
     sqlite_autoincrement=True,
 )
@@ -168,7 +173,9 @@ job_attempts = Table(
     "job_attempts",
     metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
-    Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False),
+    Column(
+        "run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False
+    ),
     # Never falls: a released attempt and the one after it share the same ``attempt``.
     Column("sequence", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -229,8 +236,20 @@ job_claimable = Table(
     Column("run_at", UtcTime),
     Column("lease_expiries", Integer),
 )
-job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
-job_recoverable = Table(
-    "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
+job_expandable = Table(
+    "job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime)
 )
-job_due = Table("job_due", _views, Column("kind", String), Column("id", BigKey), Column("due_at", UtcTime))
+job_recoverable = Table(
+    "job_recoverable",
+    _views,
+    Column("id", BigKey),
+    Column("host", String),
+    Column("locked_by", String),
+)
+job_due = Table(
+    "job_due",
+    _views,
+    Column("kind", String),
+    Column("id", BigKey),
+    Column("due_at", UtcTime),
+)

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Float, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Float,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    select,
+    update,
+)
 
 from jobrunner import faults
 from jobrunner.lifecycle import Status
@@ -32,10 +41,12 @@ def open_tick(connection: Connection, owner: Owner, version: str) -> int:
     statement = insert(job_ticks).values(
         host=owner.host, worker=owner.name, version=version, started_at=now()
     )
-    return connection.execute(statement.returning(job_ticks.c.id)).scalar_one()
+    return int(connection.execute(statement.returning(job_ticks.c.id)).scalar_one())
 
 
-def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None) -> None:
+def close_tick(
+    connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None
+) -> None:
     """Close the trail. Expects a write transaction. An open row is a tick at work, or one that was killed."""
     connection.execute(
         update(job_ticks)
@@ -52,7 +63,11 @@ def is_anything_due(connection: Connection) -> bool:
 def count_claimable(connection: Connection, policies: list[Policy], limit: int) -> int:
     """How many runs of these types are due, counted up to ``limit``."""
     types = [policy.job_type for policy in policies]
-    due = select(job_claimable.c.id).where(job_claimable.c.job_type.in_(types)).limit(limit)
+    due = (
+        select(job_claimable.c.id)
+        .where(job_claimable.c.job_type.in_(types))
+        .limit(limit)
+    )
     return len(connection.execute(due).all())
 
 
@@ -80,7 +95,12 @@ def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
         (job_ticks, job_ticks.c.started_at, "ticks"),
         (job_events, job_events.c.at, "events"),
     ):
-        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
+        old = (
+            select(table.c.id)
+            .where(at < _before(keep[name]))
+            .order_by(at)
+            .limit(_BATCH)
+        )
         deleted += connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
     faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
     return deleted
