@@ -22,8 +22,8 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PIP_WHEEL = "pip-PIPVERSION-py3-none-any.whl"
-PIP_SHA256 = "PIPHASH"
+PIP_WHEEL = "pip-25.3-py3-none-any.whl"
+PIP_SHA256 = "9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd"
 NO_PIP = "cannot get pip ({reason}); on Debian or Ubuntu: apt-get install python3-venv, then make again"
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from harness.promises import DATABASES
 
 TESTS = Path(__file__).parent
@@ -24,7 +25,9 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str
     environment |= {"PYTHONPATH": str(TESTS), "PROMISES_FILE": str(found)}
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "harness.promises"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", str(TESTS)]
-    done = subprocess.run(command, env=environment, cwd=TESTS.parent, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        command, env=environment, cwd=TESTS.parent, capture_output=True, text=True, timeout=100
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return [tuple(proof) for proof in json.loads(found.read_text())]
 
@@ -33,12 +36,13 @@ def test_every_promise_is_proven_on_every_database(proofs: list[tuple[str, str, 
     proven = {(promise, database) for promise, database, _ in proofs}
     wanted = {(promise, database) for promise in PROMISES if promise not in LATER for database in DATABASES}
     missing = sorted(wanted - proven, key=lambda cell: (int(cell[0][1:]), cell[1]))
-    assert not missing, "no test proves " + ", ".join(f"{promise} on {database}" for promise, database in missing)
+    cells = ", ".join(f"{promise} on {database}" for promise, database in missing)
+    assert not missing, f"no test proves {cells}"
 
 
 def test_markers_name_promises_and_databases_that_exist(proofs: list[tuple[str, str, str]]) -> None:
     wrong = [proof for proof in proofs if proof[0] not in PROMISES or proof[1] not in DATABASES]
-    assert not wrong, "a promise marker needs P1 ... P14 and a test with a database (or on=...): " + str(wrong)
+    assert not wrong, f"a promise marker needs P1 ... P14 and a test with a database (or on=...): {wrong}"
 
 
 def test_a_promise_that_is_proven_is_not_put_off(proofs: list[tuple[str, str, str]]) -> None:

@@ -98,7 +98,7 @@ class Child:
             self._send({"kind": "importing", "module": module})
             try:
                 importlib.import_module(module)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - a module may also exit while imported
                 self._send(
                     {"kind": "import_failed", "module": module, "error": _line(error)}
                 )
@@ -145,7 +145,7 @@ class Child:
             return {"outcome": "stopped", "traceback": _stack()}
         except (Retry, Discard, Snooze) as asked:
             return _asked(asked, job, frame["attempt"])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
             return _failed(error, job, frame["attempt"])
         if isinstance(value, Retry | Discard | Snooze):
             return _asked(value, job, frame["attempt"])

@@ -67,7 +67,9 @@ def copied(folder: Path) -> Path | None:
         # Made under another name, so that whoever comes meanwhile never sees half a copy.
         draft = Path(tempfile.mkdtemp(prefix="jobrunner-postgres-", dir=tempfile.gettempdir()))
         for part in ("bin", "lib", "share"):
-            shutil.copytree(wheel / "pginstall18" / part, draft / wheel.name / "pginstall18" / part, symlinks=True)
+            shutil.copytree(
+                wheel / "pginstall18" / part, draft / wheel.name / "pginstall18" / part, symlinks=True
+            )
         libraries = wheel.with_name(f"{WHEEL}.libs")
         if libraries.exists():
             shutil.copytree(libraries, draft / libraries.name)
@@ -82,4 +84,3 @@ def copied(folder: Path) -> Path | None:
         return None  # a stranger's folder under a name that can be guessed
     usable = place / wheel.name / "pginstall18" / "bin"
     return usable if works(usable) else None
-

@@ -148,7 +148,9 @@ class PostgresDatabase(Database):
 
     def execute(self, statement: str, params: Iterable[Any] = ()) -> int:
         with self.connect() as connection:
-            return connection.execute(translated(statement), [to_postgres(value) for value in params]).rowcount
+            return connection.execute(
+                translated(statement), [to_postgres(value) for value in params]
+            ).rowcount
 
     def connect(self) -> psycopg.Connection[Row]:
         """A raw connection in autocommit, for tests that hold a lock; close it yourself."""

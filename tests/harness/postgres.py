@@ -131,7 +131,9 @@ def with_database(url: str, database: str) -> str:
 
 
 def create_role(access: Access, password: str) -> None:
-    statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(access.role), sql.Literal(password))
+    statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
+        sql.Identifier(access.role), sql.Literal(password)
+    )
     with access.admin() as connection:
         # Another worker may have made it, or be making it right now.
         with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):

@@ -9,7 +9,9 @@ Value = TypeVar("Value")
 POLL_SECONDS = 0.02
 
 
-def wait_for(condition: Callable[[], Value], deadline_seconds: float = 20, describe: str | Callable[[], str] = "") -> Value:
+def wait_for(
+    condition: Callable[[], Value], deadline_seconds: float = 20, describe: str | Callable[[], str] = ""
+) -> Value:
     """Poll until the condition is truthy and return its value; AssertionError when the deadline passes.
 
     `describe` says what was waited for; a callable is asked only in the case of failure.

@@ -112,7 +112,8 @@ class Server:
         identity = unprivileged()
         if identity:
             shutil.chown(secret, user=identity["user"])
-        command = [str(self.binaries / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
+        command = [str(self.binaries / "initdb"), "-D", str(self.data)]
+        command += ["-U", SUPERUSER, "--pwfile", str(secret)]
         command += ["--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=UTF8", "--locale=C"]
         command += ["--no-sync"]
         done = subprocess.run(

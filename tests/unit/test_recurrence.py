@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jobrunner.errors import BadSchedule
 from jobrunner.recurrence import Recurrence, Slots
-from tests.unit import vixie
+from unit import vixie
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
