@@ -1,7 +1,6 @@
 """Alembic's entry: runs the migrations on the connection that `jobrunner migrate` hands over."""
 
 from alembic import context
-
 from jobrunner.store.schema import VERSION_TABLE, metadata
 
 

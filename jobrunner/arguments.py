@@ -33,9 +33,7 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
         Parameter.POSITIONAL_ONLY,
         Parameter.POSITIONAL_OR_KEYWORD,
     ):
-        raise ConfigurationError(
-            f"the handler {name} must take a Context as its first parameter"
-        )
+        raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
     for parameter in parameters[1:]:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
             raise ConfigurationError(
@@ -51,23 +49,17 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     """Raise BadPayload, naming the argument that does not fit."""
     parameters, hints = _described(function)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
-    named = {
-        each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD
-    }
+    named = {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
     for name in payload:
         if name not in named and not takes_any:
-            raise BadPayload(
-                f"unexpected argument {name!r}; the handler takes {_listed(list(named))}"
-            )
+            raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(named))}")
     for name, parameter in named.items():
         if name not in payload:
             if parameter.default is Parameter.empty:
                 raise BadPayload(f"missing argument {name!r}")
         elif not _fits(payload[name], hints.get(name, Any)):
             kind = type(payload[name]).__name__
-            raise BadPayload(
-                f"argument {name!r} must be {_shown(hints[name])}, not {kind}"
-            )
+            raise BadPayload(f"argument {name!r} must be {_shown(hints[name])}, not {kind}")
 
 
 @lru_cache(maxsize=1024)
@@ -88,11 +80,7 @@ def _fits(value: object, hint: Any) -> bool:
         return value in typing.get_args(hint)
     if origin is typing.Annotated:
         return _fits(value, typing.get_args(hint)[0])
-    check_type = (
-        _FITS.get(origin or hint)
-        if isinstance(origin or hint, type) or hint is None
-        else None
-    )
+    check_type = _FITS.get(origin or hint) if isinstance(origin or hint, type) or hint is None else None
     return check_type is None or check_type(value)
 
 

@@ -38,9 +38,7 @@ class Attempt:
         self.child = child
         self.began_at = clock.elapsed()
         self.stopping: Why | None = None
-        self._ends_at = (
-            None if run.timeout is None else self.began_at + run.timeout.total_seconds()
-        )
+        self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
 
     def frame(self, result_limit: int) -> Frame:
@@ -54,14 +52,10 @@ class Attempt:
             "payload": run.payload,
             "attempt": run.attempt,
             "max_attempts": run.max_attempts,
-            "scheduled_for": None
-            if run.scheduled_for is None
-            else run.scheduled_for.isoformat(),
+            "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
             "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
             "started_at": run.started_at.isoformat(),
-            "timeout_seconds": None
-            if run.timeout is None
-            else run.timeout.total_seconds(),
+            "timeout_seconds": None if run.timeout is None else run.timeout.total_seconds(),
             "result_limit": result_limit,
         }
 
@@ -71,9 +65,7 @@ class Attempt:
         ``within`` None: the type's ``kill_after``; zero kills at once. The first reason stands, unless the
         lease is gone: then nobody must work on, whatever came before. False: it is being stopped already.
         """
-        if self.stopping is not None and (
-            why is not Why.LEASE_LOST or self.stopping is Why.LEASE_LOST
-        ):
+        if self.stopping is not None and (why is not Why.LEASE_LOST or self.stopping is Why.LEASE_LOST):
             return False
         self.stopping = why
         now = clock.elapsed()
@@ -98,11 +90,7 @@ class Attempt:
 
     def next_step_at(self) -> float | None:
         """When ``advance`` has something to do, on the clock of ``clock.elapsed``; None: nothing is planned."""
-        return (
-            self._signals[0][0]
-            if self._signals
-            else (None if self.stopping else self._ends_at)
-        )
+        return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
 
     def _send(self, step: str) -> None:
         if step == "ask":
@@ -126,9 +114,7 @@ class Attempt:
         outcome = report.get("outcome")
         if outcome == "succeeded":
             # Done is done, also after a request to stop: doing it again would be worse.
-            return replace(
-                ending, outcome=Outcome.SUCCEEDED, result=report.get("result")
-            )
+            return replace(ending, outcome=Outcome.SUCCEEDED, result=report.get("result"))
         if self.stopping is not None:
             return self._stopped(ending)
         if outcome in ("discarded", "snoozed"):
@@ -141,11 +127,7 @@ class Attempt:
     def died(self) -> Ending:
         """What the death of the child means."""
         status = self.child.exit_status
-        how = (
-            "hung up on its parent"
-            if self.child.killed_as_silent
-            else describe_exit(status)
-        )
+        how = "hung up on its parent" if self.child.killed_as_silent else describe_exit(status)
         ending = Ending(
             outcome=Outcome.CRASHED,
             error_type="crashed",

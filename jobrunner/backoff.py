@@ -28,9 +28,7 @@ class Backoff:
     cap_seconds: float = _LONGEST_WAIT.total_seconds()
     jitter: float = 0.2
 
-    def wait(
-        self, attempts: int, chance: Callable[[], float] = random.random
-    ) -> timedelta:
+    def wait(self, attempts: int, chance: Callable[[], float] = random.random) -> timedelta:
         """The wait after the attempt number ``attempts`` (from 1) failed. ``chance`` gives 0.0 to 1.0."""
         seconds = min(self._plain_seconds(max(attempts, 1)), self.cap_seconds)
         spread = self.jitter * (2 * chance() - 1)
@@ -61,11 +59,7 @@ class Backoff:
 
     def __str__(self) -> str:
         base = ", ".join(f"{seconds:g}s" for seconds in self.seconds)
-        cap = (
-            ""
-            if self.cap_seconds >= _LONGEST_WAIT.total_seconds()
-            else f" up to {self.cap_seconds:g}s"
-        )
+        cap = "" if self.cap_seconds >= _LONGEST_WAIT.total_seconds() else f" up to {self.cap_seconds:g}s"
         return f"{self.shape} {base}{cap} ±{self.jitter:.0%}"
 
 
@@ -83,9 +77,7 @@ def exponential(
 ) -> Backoff:
     """``base``, ``base`` × factor, ``base`` × factor² and so on, never more than ``cap``."""
     if not 1 <= factor <= 1000:
-        raise UsageError(
-            f"a backoff factor of {factor} is out of range; it must lie between 1 and 1000"
-        )
+        raise UsageError(f"a backoff factor of {factor} is out of range; it must lie between 1 and 1000")
     return Backoff(
         "exponential",
         (_seconds(base),),
@@ -98,12 +90,8 @@ def exponential(
 def waits(*each: Duration, jitter: float = 0.2) -> Backoff:
     """One wait per failed attempt, in order; the last one repeats."""
     if not each:
-        raise UsageError(
-            "waits() needs at least one wait, e.g. waits('1m', '10m', '1h')"
-        )
-    return Backoff(
-        "waits", tuple(_seconds(wait) for wait in each), jitter=_share(jitter)
-    )
+        raise UsageError("waits() needs at least one wait, e.g. waits('1m', '10m', '1h')")
+    return Backoff("waits", tuple(_seconds(wait) for wait in each), jitter=_share(jitter))
 
 
 def polynomial(
@@ -115,9 +103,7 @@ def polynomial(
 ) -> Backoff:
     """attempts to the power of ``power``, times ``base``: by default attempts² × 10 s."""
     if not 0 < power <= 10:
-        raise UsageError(
-            f"a backoff power of {power} is out of range; it must lie above 0 and up to 10"
-        )
+        raise UsageError(f"a backoff power of {power} is out of range; it must lie above 0 and up to 10")
     return Backoff(
         "polynomial",
         (_seconds(base),),
@@ -133,9 +119,7 @@ def _seconds(wait: Duration) -> float:
 
 def _share(jitter: float) -> float:
     if not 0 <= jitter <= 1:
-        raise UsageError(
-            f"a jitter of {jitter} is out of range; it must lie between 0 and 1"
-        )
+        raise UsageError(f"a jitter of {jitter} is out of range; it must lie between 0 and 1")
     return jitter
 
 

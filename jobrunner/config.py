@@ -58,9 +58,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     log = reader.text("log")
     return Config(
         database_url=reader.text("database_url") or environ.get("DATABASE_URL") or None,
-        imports=tuple(
-            name.strip() for name in reader.text("import").split(",") if name.strip()
-        ),
+        imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         app_dir=Path(app_dir).absolute() if app_dir else None,
         host=reader.text("host")[:200] or socket.gethostname()[:200] or "localhost",
         lease=lease,
@@ -71,10 +69,9 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         concurrency=reader.number("concurrency", 4, 1, 1000),
         batch=reader.number("batch", 10_000, 1, 10_000_000),
         log=Path(log).absolute() if log else None,
-        state_dir=Path(reader.text("state_dir") or f"/tmp/jobrunner-{os.getuid()}"),
-        payload_limit=reader.number(
-            "payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 64 * 1024 * 1024
-        ),
+        # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
+        state_dir=Path(reader.text("state_dir") or f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
+        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 64 * 1024 * 1024),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
             "cancelled": reader.duration("keep_cancelled", "7d"),
@@ -116,14 +113,8 @@ class _Reader:
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         def parse(text: str) -> int:
-            if (
-                not text.isascii()
-                or not text.isdigit()
-                or not least <= int(text[:20]) <= most
-            ):
-                raise UsageError(
-                    f"{text!r} is not a whole number from {least} to {most}"
-                )
+            if not text.isascii() or not text.isdigit() or not least <= int(text[:20]) <= most:
+                raise UsageError(f"{text!r} is not a whole number from {least} to {most}")
             return int(text)
 
         return self._parsed(name, parse, default)

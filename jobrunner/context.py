@@ -27,10 +27,8 @@ class Context:
     lateness: timedelta
     deadline: datetime | None
     _ends_at: float | None = None
-    _tell: Callable[[Mapping[str, Any]], None] = field(
-        default=lambda _: None, repr=False
-    )
-    _cancelled: bool = False
+    _tell: Callable[[Mapping[str, Any]], None] = field(default=lambda _: None, repr=False)
+    _was_asked_to_stop: Callable[[], bool] = field(default=lambda: False, repr=False)
     _log: Any = field(default=None, repr=False)
 
     @property
@@ -47,11 +45,9 @@ class Context:
         A handler that looks at it can end in good order; one that does not is interrupted with
         ``HandlerStopped`` after half of ``kill_after``, and killed after the whole of it.
         """
-        return self._cancelled
+        return self._was_asked_to_stop()
 
-    def progress(
-        self, done: float, total: float | None = None, message: str = ""
-    ) -> None:
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell how far the work is. Cheap: it reaches the run with the next heartbeat."""
         self._tell({"done": done, "total": total, "message": str(message)[:500]})
 
@@ -77,6 +73,4 @@ def _bound_log(run_id: int, job_type: str, attempt: int) -> Any:
             ],
             logger_factory=structlog.PrintLoggerFactory(),
         )
-    return structlog.get_logger().bind(
-        run_id=run_id, job_type=job_type, attempt=attempt
-    )
+    return structlog.get_logger().bind(run_id=run_id, job_type=job_type, attempt=attempt)

@@ -44,17 +44,11 @@ _MONTH_NAMES = (
     "dec",
 )
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
-_WEEKDAYS = {
-    name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))
-}
+_WEEKDAYS = {name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
 
-_ITEM = re.compile(
-    r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII
-)
+_ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
-_OUR_WEEKDAYS = re.compile(
-    rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.IGNORECASE | re.ASCII
-)
+_OUR_WEEKDAYS = re.compile(rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +113,7 @@ def _read(expression: str) -> Fields:
         for item in part.split(","):
             complaint = _complaint(kind, item)
             if complaint:
-                raise _refusal(
-                    expression, f"the {kind.title} field {quoted(part)}: {complaint}"
-                )
+                raise _refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
     fields = Fields(*map(_without_idle_steps, _KINDS, parts))
     _must_fire(expression, fields)
     return fields
@@ -132,11 +124,7 @@ def _without_idle_steps(kind: _Kind, part: str) -> str:
     items = part.split(",")
     for place, item in enumerate(items):
         match = _ITEM.fullmatch(item)
-        if (
-            match
-            and match["last"]
-            and _number(kind, match["first"]) == _number(kind, match["last"])
-        ):
+        if match and match["last"] and _number(kind, match["first"]) == _number(kind, match["last"]):
             items[place] = match["first"]
     return ",".join(items)
 
@@ -240,9 +228,7 @@ def _wrong_value(kind: _Kind, value: str) -> str | None:
     return f"{quoted(value)} is not understood; {_forms(kind)}"
 
 
-def _wrong_step(
-    kind: _Kind, first: str | None, last: str | None, step: str
-) -> str | None:
+def _wrong_step(kind: _Kind, first: str | None, last: str | None, step: str) -> str | None:
     most = kind.wraps_at - kind.low + 1
     if int(step) == 0:
         return "a step of 0 leads nowhere; write a step of 1 or more"
@@ -271,9 +257,7 @@ def _wrapped(kind: _Kind, first: str, last: str) -> str:
 def _forms(kind: _Kind) -> str:
     low, high = kind.low, kind.high
     names = f" or names such as {next(iter(kind.names))}" if kind.names else ""
-    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(
-        kind.title, ""
-    )
+    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(kind.title, "")
     return f"write numbers {low} to {high}{names}, a list 1,3, a range 1-5, a step */2 or 1-5/2{ours}"
 
 

@@ -70,9 +70,7 @@ class Drain:
             log=log,
             wake=supervisor.wake,
         )
-        self._finalizer = Finalizer(
-            config, owner, database, self._heartbeat, log, self.counts
-        )
+        self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
         self._attempts: dict[ChildProcess, Attempt] = {}
         self._policies: dict[str, Policy] | None = None
         self._failed_starts: list[str] = []
@@ -99,11 +97,7 @@ class Drain:
                 self._heartbeat.turn()
                 self._give_back_unanswered()
                 self._claim()
-                if (
-                    not self._attempts
-                    and not self._finalizer.pending
-                    and not self._may_go_on()
-                ):
+                if not self._attempts and not self._finalizer.pending and not self._may_go_on():
                     break
                 self._turn()
         finally:
@@ -126,11 +120,7 @@ class Drain:
             self._stop.at is None
             and now < self._budget_ends_at
             and self.counts["claimed"] < self._config.batch
-            and (
-                self._trouble is None
-                or now - self._trouble_since < _TROUBLE_SECONDS
-                or bool(self._attempts)
-            )
+            and (self._trouble is None or now - self._trouble_since < _TROUBLE_SECONDS or bool(self._attempts))
         )
 
     def _has_no_children(self) -> bool:
@@ -147,9 +137,7 @@ class Drain:
 
     def _pause(self) -> float:
         steps = [attempt.next_step_at() for attempt in self._attempts.values()]
-        due = [
-            step for step in (*steps, self._finalizer.next_try_at()) if step is not None
-        ]
+        due = [step for step in (*steps, self._finalizer.next_try_at()) if step is not None]
         if self._may_claim() and self._supervisor.idle and not self._suspect_at_work:
             due.append(self._look_at)
         return min(_TURN_SECONDS, min(due, default=float("inf")) - clock.elapsed())
@@ -186,11 +174,7 @@ class Drain:
         for name in self._types or ():
             if name not in known:
                 raise UsageError(f"--types: this host has no handler for {name!r}")
-        self._policies = {
-            name: policy
-            for name, policy in known.items()
-            if self._types is None or name in self._types
-        }
+        self._policies = {name: policy for name, policy in known.items() if self._types is None or name in self._types}
 
     def _hear(self, said: Said) -> None:
         attempt = self._attempts.get(said.child)
@@ -214,11 +198,7 @@ class Drain:
 
     def _claim(self) -> None:
         """Take as many runs as children are idle: nothing is claimed that is not handed over at once."""
-        if (
-            self._policies is None
-            or not self._may_claim()
-            or clock.elapsed() < self._look_at
-        ):
+        if self._policies is None or not self._may_claim() or clock.elapsed() < self._look_at:
             return
         if not self._policies:
             self._look_at = float("inf")
@@ -232,9 +212,7 @@ class Drain:
         try:
             # A suspect, one that took its owner down twice in a row, is alone in its tick: before all others.
             if self._checks_suspects:
-                self._suspect_at_work = self._checks_suspects = bool(
-                    self._take(self._policies, suspect=True)
-                )
+                self._suspect_at_work = self._checks_suspects = bool(self._take(self._policies, suspect=True))
             if not self._suspect_at_work:
                 self._take(self._policies, suspect=False)
             self._trouble = None
@@ -265,9 +243,7 @@ class Drain:
             self._spawn_for_the_rest(request.policies)
         return len(runs)
 
-    def _send_claim(
-        self, request: claims.ClaimRequest, sent_at: float
-    ) -> list[ClaimedRun]:
+    def _send_claim(self, request: claims.ClaimRequest, sent_at: float) -> list[ClaimedRun]:
         held = self._heartbeat.held() if self._database.waits_unfairly else []
 
         def work(connection: Connection) -> list[ClaimedRun]:
@@ -284,11 +260,7 @@ class Drain:
     def _spawn_for_the_rest(self, policies: Collection[Policy]) -> None:
         spare = self._config.concurrency - len(self._supervisor)
         if spare > 0:
-            due = self._database.read(
-                lambda connection: ticks.count_claimable(
-                    connection, list(policies), limit=spare
-                )
-            )
+            due = self._database.read(lambda connection: ticks.count_claimable(connection, list(policies), limit=spare))
             self._spawn(due - self._supervisor.starting)
 
     def _begin(self, run: ClaimedRun, claimed_at: float) -> None:
@@ -309,22 +281,15 @@ class Drain:
         """Claims whose COMMIT got no answer may have been applied, even much later: look until they would be over."""
         for token, sent_at in list(self._unanswered.items()):
             try:
-                given_back = self._database.write(
-                    partial(claims.give_back, token=token)
-                )
+                given_back = self._database.write(partial(claims.give_back, token=token))
             except DatabaseUnavailable as error:
                 self._take_trouble(error)
                 return
-            if (
-                given_back
-                or clock.elapsed() - sent_at > self._config.lease.total_seconds()
-            ):
+            if given_back or clock.elapsed() - sent_at > self._config.lease.total_seconds():
                 del self._unanswered[token]
                 self.counts["released"] += given_back
             if given_back:
-                self._log.warning(
-                    "released", result="unanswered claim given back", runs=given_back
-                )
+                self._log.warning("released", result="unanswered claim given back", runs=given_back)
 
     # Ending.
 
@@ -372,9 +337,7 @@ class Drain:
                 )
 
     def _attempt_of(self, lease: Lease) -> Attempt | None:
-        return next(
-            (each for each in self._attempts.values() if each.run.lease == lease), None
-        )
+        return next((each for each in self._attempts.values() if each.run.lease == lease), None)
 
     def _stop_if_told(self) -> None:
         if self._stop.at is None:

@@ -36,24 +36,18 @@ def parse_duration(value: Duration) -> timedelta:
     else:
         duration = timedelta(seconds=_seconds(value))
     if not timedelta(0) <= duration <= _LONGEST:
-        raise UsageError(
-            f"the duration {value} is out of range; it must lie between 0 and ten years"
-        )
+        raise UsageError(f"the duration {value} is out of range; it must lie between 0 and ten years")
     return duration
 
 
 def _seconds(value: str | float) -> float:
     text = str(value).strip()
     if len(text) > 40:
-        raise UsageError(
-            "a duration of more than 40 characters; write it as 30s, 5m or 1h30m"
-        )
+        raise UsageError("a duration of more than 40 characters; write it as 30s, 5m or 1h30m")
     if _PLAIN.fullmatch(text):
         seconds = float(text)
     elif _WHOLE.fullmatch(text):
-        seconds = sum(
-            float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text)
-        )
+        seconds = sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
     else:
         raise UsageError(f"{text!r} is not a duration; write it as 30s, 5m or 1h30m")
     # timedelta overflows on its own terms; the range check of the caller says it better.

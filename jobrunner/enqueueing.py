@@ -54,9 +54,7 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    connection = (
-        transaction if isinstance(transaction, Connection) else transaction.connection()
-    )
+    connection = transaction if isinstance(transaction, Connection) else transaction.connection()
     return insert_run(connection, new)
 
 
@@ -74,24 +72,16 @@ def new_run(
     """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
     check_job_type(job_type)
     if isinstance(run_at, datetime) and run_at.tzinfo is None:
-        raise UsageError(
-            "run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00"
-        )
+        raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
     if isinstance(priority, bool) or not -1000 <= priority <= 1000:
-        raise UsageError(
-            f"the priority {priority} is out of range; it must lie between -1000 and 1000"
-        )
+        raise UsageError(f"the priority {priority} is out of range; it must lie between -1000 and 1000")
     if max_attempts is not None and not 1 <= max_attempts <= 1000:
-        raise UsageError(
-            f"max_attempts {max_attempts} is out of range; it must lie between 1 and 1000"
-        )
+        raise UsageError(f"max_attempts {max_attempts} is out of range; it must lie between 1 and 1000")
     if idempotency_key is not None:
         if not idempotency_key or len(idempotency_key) > 500:
             raise UsageError("an idempotency key has 1 to 500 characters")
         if storable(idempotency_key) != idempotency_key:
-            raise UsageError(
-                "the idempotency key holds a NUL character or a lone surrogate"
-            )
+            raise UsageError("the idempotency key holds a NUL character or a lone surrogate")
     return NewRun(
         job_type=job_type,
         payload=check_payload(payload, payload_limit),
@@ -108,7 +98,5 @@ def _timeout(timeout: Duration) -> timedelta:
         return timedelta(0)
     limit = parse_duration(timeout)
     if not limit:
-        raise UsageError(
-            'a timeout of 0 stops the run at once; say "none" for no limit'
-        )
+        raise UsageError('a timeout of 0 stops the run at once; say "none" for no limit')
     return limit

@@ -43,7 +43,7 @@ def reach(point: str, cut: Callable[[], None] | None = None) -> None:
 
 
 def _act(point: str, cut: Callable[[], None] | None) -> None:
-    global _wanted
+    global _wanted  # noqa: PLW0603 - one fault per process
     name, _, action = _wanted.partition("=")
     if name != point:
         return

@@ -61,11 +61,7 @@ class Finalizer:
 
     def work(self) -> None:
         """Write what is due to be written. Each on its own: one that cannot be written keeps no other back."""
-        self.pending = [
-            each
-            for each in self.pending
-            if each.try_at > clock.elapsed() or not self._try(each)
-        ]
+        self.pending = [each for each in self.pending if each.try_at > clock.elapsed() or not self._try(each)]
 
     def _try(self, pending: _Pending) -> bool:
         """Whether the attempt is settled, one way or the other."""
@@ -83,9 +79,7 @@ class Finalizer:
         sent_at = clock.elapsed()
 
         def work(connection: Connection) -> Ended | Refusal:
-            answer = endings.finalize(
-                connection, self._owner, pending.run.lease, pending.ending
-            )
+            answer = endings.finalize(connection, self._owner, pending.run.lease, pending.ending)
             claims.renew(connection, held, self._config.lease)
             return answer
 
@@ -132,9 +126,7 @@ class Finalizer:
         pending.is_scrubbed = True
         pending.ending = replace(
             pending.ending,
-            error=None
-            if pending.ending.error is None
-            else "the error could not be stored as it was",
+            error=None if pending.ending.error is None else "the error could not be stored as it was",
             error_type="unstorable" if pending.ending.error_type else None,
             traceback=None,
             output=None,

@@ -98,20 +98,14 @@ class Heartbeat(threading.Thread):
         """Seconds until the lease is over unless it is renewed; negative once it is."""
         with self._lock:
             held = self._held.get(lease)
-            return (
-                0.0
-                if held is None
-                else held.renewed_at + self._lease_seconds - clock.elapsed()
-            )
+            return 0.0 if held is None else held.renewed_at + self._lease_seconds - clock.elapsed()
 
     def renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
         """A statement sent at ``sent_at`` has renewed these."""
         with self._lock:
             for lease in leases:
                 if lease in self._held:
-                    self._held[lease].renewed_at = max(
-                        self._held[lease].renewed_at, sent_at
-                    )
+                    self._held[lease].renewed_at = max(self._held[lease].renewed_at, sent_at)
 
     def report(self, lease: Lease, **columns: Any) -> None:
         """Have ``progress`` or ``output`` written with the next beat."""
@@ -177,11 +171,7 @@ class Heartbeat(threading.Thread):
     def _beat(self, sent_at: float) -> None:
         with self._lock:
             leases = list(self._held)
-            columns = {
-                lease: held.columns
-                for lease, held in self._held.items()
-                if held.columns
-            }
+            columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
             for lease in columns:
                 self._held[lease].columns = {}
         if not leases:
@@ -207,10 +197,7 @@ class Heartbeat(threading.Thread):
 
     def _fence(self) -> None:
         with self._lock:
-            ages = {
-                lease: clock.elapsed() - held.renewed_at
-                for lease, held in self._held.items()
-            }
+            ages = {lease: clock.elapsed() - held.renewed_at for lease, held in self._held.items()}
         for lease, age in ages.items():
             if age >= self._lease_seconds * FENCE_SHARE:
                 self._tell(News.UNRENEWED, lease)

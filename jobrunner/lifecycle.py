@@ -70,21 +70,15 @@ TRANSITIONS = (
         Status.RUNNING,
         "handed to a child: attempts + 1",
     ),
-    Transition(
-        Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"
-    ),
+    Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
     Transition(
         Event.FAIL,
         (Status.RUNNING,),
         Status.FAILED,
         "error, timeout or crash, attempts left",
     ),
-    Transition(
-        Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"
-    ),
-    Transition(
-        Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"
-    ),
+    Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
+    Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
     Transition(
         Event.RELEASE,
         (Status.RUNNING,),
@@ -109,9 +103,7 @@ TRANSITIONS = (
         Status.QUEUED,
         "a person",
     ),
-    Transition(
-        Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"
-    ),
+    Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),
 )
 _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 
@@ -119,9 +111,7 @@ _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 def target(event: Event, source: Status | None) -> Status:
     """The status that ``event`` leads to. Raises ValueError where the table has no such arrow."""
     transition = _BY_EVENT[event]
-    if source not in transition.sources and not (
-        source is None and not transition.sources
-    ):
+    if source not in transition.sources and not (source is None and not transition.sources):
         raise ValueError(f"no run goes from {source} by {event}")
     return transition.target
 
@@ -213,17 +203,13 @@ def decide(
         )
     if ending.outcome is Outcome.SNOOZED:
         wait = ending.wait or timedelta(0)
-        return _verdict(
-            run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait
-        )
+        return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
     if ending.outcome is Outcome.RELEASED:
         return _release(run, ending, default_wait)
     return _charge(run, ending, default_wait)
 
 
-def _release(
-    run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]
-) -> Verdict:
+def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
     if run.releases + 1 < MOST_RELEASES_IN_A_ROW:
         return _verdict(
             run,
@@ -242,17 +228,13 @@ def _release(
     return _charge(run, told, default_wait)
 
 
-def _charge(
-    run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]
-) -> Verdict:
+def _charge(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
     expired = ending.outcome is Outcome.LEASE_EXPIRED
     expiries = run.lease_expiries + 1 if expired else 0
     if ending.outcome is Outcome.DISCARDED or run.attempts >= run.max_attempts:
         return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=expiries)
     wait = default_wait(run.attempts) if ending.wait is None else ending.wait
-    return _verdict(
-        run, Event.FAIL, ending, wait=wait, releases=0, lease_expiries=expiries
-    )
+    return _verdict(run, Event.FAIL, ending, wait=wait, releases=0, lease_expiries=expiries)
 
 
 def _verdict(
@@ -280,8 +262,9 @@ def _verdict(
 
 def diagram() -> str:
     """The table as a Mermaid state diagram, for the README."""
-    lines = ["stateDiagram-v2"]
-    for transition in TRANSITIONS:
-        for source in transition.sources or ("[*]",):
-            lines.append(f"    {source} --> {transition.target}: {transition.event}")
-    return "\n".join(lines)
+    arrows = [
+        f"    {source} --> {transition.target}: {transition.event}"
+        for transition in TRANSITIONS
+        for source in transition.sources or ("[*]",)
+    ]
+    return "\n".join(["stateDiagram-v2", *arrows])

@@ -82,25 +82,17 @@ def _open(path: Path) -> TextIO:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
-        raise ConfigurationError(
-            f"cannot write the log file {path}: {error.strerror}"
-        ) from None
+        raise ConfigurationError(f"cannot write the log file {path}: {error.strerror}") from None
     # Binary-exact lines: overlapping ticks append to the same file, one write per line.
-    return open(
-        descriptor, "w", encoding="utf-8", errors="backslashreplace", buffering=1
-    )
+    return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
-def _stamp(
-    _: Any, __: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
+def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     event["at"] = clock.utc_now().isoformat(timespec="milliseconds")
     return event
 
 
-def _clean(
-    _: Any, __: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
+def _clean(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = storable(value)

@@ -29,9 +29,7 @@ class Policy:
         return {
             "job_type": self.job_type,
             "max_attempts": self.max_attempts,
-            "timeout_seconds": None
-            if self.timeout is None
-            else self.timeout.total_seconds(),
+            "timeout_seconds": None if self.timeout is None else self.timeout.total_seconds(),
             "backoff": self.backoff.as_data(),
             "kill_after_seconds": self.kill_after.total_seconds(),
         }

@@ -26,19 +26,13 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
     if len(text) > limit_bytes:
         raise _too_large(limit_bytes)
     try:
-        value = json.loads(
-            text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant
-        )
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except BadPayload:
         raise
     except RecursionError:
-        raise BadPayload(
-            f"the payload is nested deeper than {_DEEPEST} levels"
-        ) from None
+        raise BadPayload(f"the payload is nested deeper than {_DEEPEST} levels") from None
     except json.JSONDecodeError as error:
-        raise BadPayload(
-            f"the payload is not JSON: {error.msg} at character {error.pos + 1}"
-        ) from None
+        raise BadPayload(f"the payload is not JSON: {error.msg} at character {error.pos + 1}") from None
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
     return check_payload(value, limit_bytes)
@@ -61,9 +55,7 @@ def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payl
 
 def encode_payload(payload: Mapping[str, Any]) -> str:
     """The JSON text of a checked payload, compact, in UTF-8 characters."""
-    return json.dumps(
-        payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _check_value(value: object, where: str, levels_left: int) -> None:
@@ -83,9 +75,7 @@ def _check_value(value: object, where: str, levels_left: int) -> None:
     elif isinstance(value, float) and not math.isfinite(value):
         raise BadPayload(f"{where} is {value}, which JSON cannot hold")
     elif value is not None and not isinstance(value, bool | int | float):
-        raise BadPayload(
-            f"{where} is of type {type(value).__name__}, which JSON cannot hold"
-        )
+        raise BadPayload(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
 
 
 def _check_text(text: str, where: str) -> None:
@@ -115,9 +105,7 @@ def _no_constant(name: str) -> None:
 
 
 def _too_large(limit_bytes: int) -> BadPayload:
-    return BadPayload(
-        f"the payload is larger than {limit_bytes} bytes; keep the data elsewhere and pass its key"
-    )
+    return BadPayload(f"the payload is larger than {limit_bytes} bytes; keep the data elsewhere and pass its key")
 
 
 def _json_name(value: object) -> str:

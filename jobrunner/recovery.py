@@ -18,15 +18,11 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     """End every attempt whose lease has expired, whatever its type; first kill what is left of it on this host."""
     owners = database.read(endings.expired_owners)
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
-    killed = kill_leftovers(
-        config.state_dir, [name for host, name in owners if host == config.host]
-    )
+    killed = kill_leftovers(config.state_dir, [name for host, name in owners if host == config.host])
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
     while owners:
-        recovered = database.write(
-            lambda connection: endings.recover(connection, _BATCH)
-        )
+        recovered = database.write(lambda connection: endings.recover(connection, _BATCH))
         database.reach("recover.committed")
         for ended in recovered:
             log_ended(log, ended, recovered=True)

@@ -79,9 +79,7 @@ class Recurrence:
             _zone(self.timezone),
             _bounded(after),
         )
-        horizon = min(after, _LATEST - timedelta(days=HORIZON_DAYS)) + timedelta(
-            days=HORIZON_DAYS
-        )
+        horizon = min(after, _LATEST - timedelta(days=HORIZON_DAYS)) + timedelta(days=HORIZON_DAYS)
         while after < horizon:
             reading = next(
                 _readings(fields.text, _clock(after, -_REACH), _clock(horizon, _REACH)),
@@ -116,9 +114,7 @@ class Recurrence:
         fields, zone = read(self.expression), _zone(self.timezone)
         first = last = None
         count = 0
-        for stretch in _stretches(
-            fields.fixed_time, zone, _bounded(after), _bounded(until)
-        ):
+        for stretch in _stretches(fields.fixed_time, zone, _bounded(after), _bounded(until)):
             found = _tally(fields, stretch)
             if found.count:
                 first, last, count = (
@@ -160,9 +156,7 @@ class _Stretch:
         return self.all_at or (reading - self.offset).replace(tzinfo=UTC)
 
 
-def _slots(
-    fields: Fields, zone: ZoneInfo, after: datetime, until: datetime
-) -> Iterator[datetime]:
+def _slots(fields: Fields, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[datetime]:
     for stretch in _stretches(fields.fixed_time, zone, after, until):
         for reading in _readings(fields.text, stretch.low, stretch.high):
             yield stretch.instant(reading)
@@ -170,9 +164,7 @@ def _slots(
                 break
 
 
-def _stretches(
-    fixed_time: bool, zone: ZoneInfo, after: datetime, until: datetime
-) -> Iterator[_Stretch]:
+def _stretches(fixed_time: bool, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[_Stretch]:
     """The readings that belong to (after, until], in order, cut where the offset changes."""
     begin = min(after, until) - _LOOK_BACK
     offset = _offset(zone, begin)
@@ -191,9 +183,7 @@ def _stretches(
     yield from _clipped(low, until, offset, after)
 
 
-def _clipped(
-    low: datetime, end: datetime, offset: timedelta, after: datetime
-) -> Iterator[_Stretch]:
+def _clipped(low: datetime, end: datetime, offset: timedelta, after: datetime) -> Iterator[_Stretch]:
     low, high = max(low, _clock(after, offset)), _clock(end, offset)
     if low < high:
         yield _Stretch(low, high, offset)
@@ -250,18 +240,14 @@ def _tally(fields: Fields, stretch: _Stretch) -> Slots:
             )
     if first is None or last is None:
         return Slots(None, None, 0)
-    return Slots(
-        stretch.instant(first), stretch.instant(last), 1 if stretch.all_at else count
-    )
+    return Slots(stretch.instant(first), stretch.instant(last), 1 if stretch.all_at else count)
 
 
 @lru_cache(maxsize=256)
 def _times_of_day(minute: str, hour: str) -> tuple[timedelta, ...]:
     start, before = SOME_MIDNIGHT, SOME_MIDNIGHT - _INSTANT_BEFORE
     hours = _readings(f"0 {hour} * * *", before, start + timedelta(hours=23))
-    minutes = tuple(
-        _readings(f"{minute} 0 * * *", before, start + timedelta(minutes=59))
-    )
+    minutes = tuple(_readings(f"{minute} 0 * * *", before, start + timedelta(minutes=59)))
     return tuple((h - start) + (m - start) for h in hours for m in minutes)
 
 
@@ -285,36 +271,20 @@ def _zone(name: str) -> ZoneInfo:
     from zoneinfo import ZoneInfo
 
     if not isinstance(name, str):
-        raise BadSchedule(
-            f"bad time zone {quoted(name)}: it must be text, not {type(name).__name__}"
-        )
+        raise BadSchedule(f"bad time zone {quoted(name)}: it must be text, not {type(name).__name__}")
     if _ZONE_NAME.fullmatch(name) and not _NOT_A_ZONE.fullmatch(name):
         # KeyError: no such zone. ValueError: a file of another kind. OSError: a folder, or not readable.
         try:
             return ZoneInfo(name)
         except (KeyError, ValueError, OSError, ImportError):
             pass
-    raise BadSchedule(
-        f"bad time zone {quoted(name)}: not a known zone; {_suggestion(name)}"
-    )
+    raise BadSchedule(f"bad time zone {quoted(name)}: not a known zone; {_suggestion(name)}")
 
 
 def _suggestion(name: str) -> str:
     from difflib import get_close_matches
     from zoneinfo import available_timezones
 
-    near = {
-        zone.lower(): zone
-        for zone in available_timezones()
-        if not _NOT_A_ZONE.fullmatch(zone)
-    }
-    found = (
-        get_close_matches(name.lower(), near, n=1, cutoff=0.75)
-        if len(name) < 60
-        else []
-    )
-    return (
-        f"did you mean {near[found[0]]}?"
-        if found
-        else "write an IANA name such as Europe/Berlin, or UTC"
-    )
+    near = {zone.lower(): zone for zone in available_timezones() if not _NOT_A_ZONE.fullmatch(zone)}
+    found = get_close_matches(name.lower(), near, n=1, cutoff=0.75) if len(name) < 60 else []
+    return f"did you mean {near[found[0]]}?" if found else "write an IANA name such as Europe/Berlin, or UTC"

@@ -119,9 +119,7 @@ def job(
     def register(function: Callable[P, R]) -> Job[P, R]:
         job_type = check_job_type(name or function.__name__)
         if job_type in _registered:
-            raise ConfigurationError(
-                f"two handlers are named {job_type!r}; a job type has one"
-            )
+            raise ConfigurationError(f"two handlers are named {job_type!r}; a job type has one")
         arguments.check_handler(function, reserved=_OPTIONS)
         policy = Policy(
             job_type,
@@ -153,14 +151,8 @@ def check_job_type(name: str) -> str:
 
 
 def _attempts(max_attempts: int) -> int:
-    if (
-        isinstance(max_attempts, bool)
-        or not isinstance(max_attempts, int)
-        or not 1 <= max_attempts <= 1000
-    ):
-        raise ConfigurationError(
-            f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}"
-        )
+    if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or not 1 <= max_attempts <= 1000:
+        raise ConfigurationError(f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}")
     return max_attempts
 
 
@@ -169,9 +161,7 @@ def _timeout(timeout: Duration) -> timedelta | None:
         return None
     limit = parse_duration(timeout)
     if not limit:
-        raise ConfigurationError(
-            'a timeout of 0 stops every run at once; say timeout="none" for no limit'
-        )
+        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
     return limit
 
 

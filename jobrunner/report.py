@@ -42,10 +42,6 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
         fields |= {"error_type": verdict.error_type, "error": verdict.error}
     if verdict.event is Event.FAIL:
         fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
-    say = (
-        log.warning
-        if recovered or verdict.event in (Event.FAIL, Event.GIVE_UP)
-        else log.info
-    )
+    say = log.warning if recovered or verdict.event in (Event.FAIL, Event.GIVE_UP) else log.info
     say("recovered" if recovered else word, **fields)
     return word

@@ -28,16 +28,12 @@ def plan(definition: Definition, now: datetime) -> Expansion:
     except BadSchedule as error:
         return Expansion(problem=str(error))
     due = recurrence.latest(definition.last_slot_at, now)
-    next_run_at = (
-        recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
-    )
+    next_run_at = recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
     if due.first is None or due.last is None:
         return Expansion(next_run_at=next_run_at)
     skipped = None
     if due.count > 1:
-        before_last = recurrence.latest(
-            definition.last_slot_at, due.last - timedelta(microseconds=1)
-        ).last
+        before_last = recurrence.latest(definition.last_slot_at, due.last - timedelta(microseconds=1)).last
         assert before_last is not None
         skipped = (due.first, before_last, due.count - 1)
     return Expansion(slot=due.last, skipped=skipped, next_run_at=next_run_at)
@@ -47,9 +43,7 @@ def expand(database: Database, log: Log, counts: Counter[str]) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and passed over."""
     seen: set[int] = set()
     while True:
-        ids = database.read(
-            lambda connection: schedules.expandable(connection, _BATCH + len(seen))
-        )
+        ids = database.read(lambda connection: schedules.expandable(connection, _BATCH + len(seen)))
         due = [each for each in ids if each not in seen]
         if not due:
             return
@@ -58,12 +52,8 @@ def expand(database: Database, log: Log, counts: Counter[str]) -> None:
         seen.update(due)
 
 
-def _expand_one(
-    database: Database, definition_id: int, log: Log, counts: Counter[str]
-) -> None:
-    expanded = database.write(
-        lambda connection: schedules.expand(connection, definition_id, plan)
-    )
+def _expand_one(database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
+    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, plan))
     database.reach("expand.committed")
     if expanded is None:
         return

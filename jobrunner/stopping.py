@@ -40,10 +40,7 @@ class StopRequest:
 def listening() -> Iterator[StopRequest]:
     """Note stop signals while the block runs, instead of dying of them."""
     request = StopRequest()
-    before = {
-        number: signal.signal(number, request.note)
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
+    before = {number: signal.signal(number, request.note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield request
     finally:

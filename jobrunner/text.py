@@ -8,9 +8,7 @@ LAST_ERROR_CHARACTERS = 500
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # C0 and C1 controls, and the marks that reorder or hide what a person reads on a terminal.
-_CONTROLS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _CONTROLS_BUT_LAYOUT = re.compile(f"(?![\n\t]){_CONTROLS.pattern}")
 
 

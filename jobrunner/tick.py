@@ -28,9 +28,7 @@ from jobrunner.store.database import Database
 _PRUNE_SECONDS = 1.0
 
 
-def tick(
-    config: Config, database: Database, log: Log, types: Collection[str] | None = None
-) -> Counter[str]:
+def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
     """Recover, expand, prune, drain; leave a trail; return what was done. ``types`` None: all of this host's.
 
     Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
@@ -65,9 +63,7 @@ class Tick:
         """Work between the two writes of the trail; an open row is a tick that was killed."""
         began_at = clock.elapsed()
         tick_id = self._database.write(
-            lambda connection: ticks.open_tick(
-                connection, self._owner, jobrunner.__version__
-            )
+            lambda connection: ticks.open_tick(connection, self._owner, jobrunner.__version__)
         )
         self._database.reach("tick.opened")
         problem: JobrunnerError | None = None
@@ -102,9 +98,7 @@ class Tick:
             return
         ends_at = clock.elapsed() + _PRUNE_SECONDS
         while clock.elapsed() < ends_at:
-            deleted = self._database.write(
-                lambda connection: ticks.prune(connection, self._config.keep)
-            )
+            deleted = self._database.write(lambda connection: ticks.prune(connection, self._config.keep))
             self._database.reach("prune.committed")
             self._counts["pruned"] += deleted
             if not deleted:
@@ -139,8 +133,4 @@ class Tick:
         self._database.reach("tick.before_close")
         # A tick that cannot close its trail has done its work all the same: the open row tells.
         with suppress(DatabaseUnavailable):
-            self._database.write(
-                lambda connection: ticks.close_tick(
-                    connection, tick_id, self._counts, error
-                )
-            )
+            self._database.write(lambda connection: ticks.close_tick(connection, tick_id, self._counts, error))

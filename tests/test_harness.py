@@ -53,9 +53,7 @@ def test_ids_begin_at_one_again(database: Database) -> None:
 def test_values_come_back_the_same_from_both(database: Database) -> None:
     at = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
     run_id = insert_run(database, run_at=at, payload={"text": "it's 100 % ?"})
-    rows = database.query(
-        "SELECT id, run_at, payload FROM job_runs WHERE run_at = ? AND job_type LIKE 'ec%'", [at]
-    )
+    rows = database.query("SELECT id, run_at, payload FROM job_runs WHERE run_at = ? AND job_type LIKE 'ec%'", [at])
     assert rows == [{"id": run_id, "run_at": at, "payload": {"text": "it's 100 % ?"}}]
     assert database.execute("UPDATE job_runs SET priority = 3 WHERE id = ?", [run_id]) == 1
     assert database.execute("UPDATE job_runs SET priority = 3 WHERE id = ?", [run_id + 1]) == 0
@@ -80,13 +78,9 @@ def test_the_clock_moves_and_comes_back(database: Database) -> None:
 def test_wait_until_shows_the_tables_when_it_gives_up(database: Database) -> None:
     run_id = insert_run(database, last_error="the reason")
     statement = "SELECT status = 'dead' AS ended FROM job_runs WHERE id = ?"
-    with pytest.raises(
-        AssertionError, match=r"(?s)the run ends.*job_runs: 1 rows.*the reason.*job_ticks: empty"
-    ):
+    with pytest.raises(AssertionError, match=r"(?s)the run ends.*job_runs: 1 rows.*the reason.*job_ticks: empty"):
         database.wait_until(statement, [run_id], deadline_seconds=0.1, describe="the run ends")
-    database.execute(
-        "UPDATE job_runs SET status = 'dead', finished_at = ? WHERE id = ?", [datetime.now(UTC), run_id]
-    )
+    database.execute("UPDATE job_runs SET status = 'dead', finished_at = ? WHERE id = ?", [datetime.now(UTC), run_id])
     assert database.wait_until(statement, [run_id])
 
 
@@ -155,9 +149,7 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     folder, watchdog, postmaster = done.stdout.split()
 
@@ -178,9 +170,7 @@ def test_commands_see_a_bare_environment(jobrunner: Commands, monkeypatch: pytes
 
 
 def test_a_failing_command_shows_what_it_said(jobrunner: Commands) -> None:
-    with pytest.raises(
-        AssertionError, match=r"(?s)jobrunner no-such-command: exit 2\n.*stderr: .*no-such-command"
-    ):
+    with pytest.raises(AssertionError, match=r"(?s)jobrunner no-such-command: exit 2\n.*stderr: .*no-such-command"):
         jobrunner("no-such-command")
     assert jobrunner("no-such-command", check=False).returncode == 2
 

@@ -22,12 +22,10 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str
     """What the whole folder of tests says of itself, whichever of them were selected for this session."""
     found = tmp_path_factory.mktemp("promises") / "found.json"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    environment |= {"PYTHONPATH": str(TESTS), "PROMISES_FILE": str(found)}
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "harness.promises"]
+    environment |= {"PROMISES_FILE": str(found)}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", str(TESTS)]
-    done = subprocess.run(
-        command, env=environment, cwd=TESTS.parent, capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run(command, env=environment, cwd=TESTS.parent, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     return [tuple(proof) for proof in json.loads(found.read_text())]
 

@@ -13,9 +13,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.text import visible
 
 
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
 def cli() -> None:
     """Cron calls `jobrunner tick`; the database you already have is the queue.

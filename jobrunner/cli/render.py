@@ -24,22 +24,13 @@ def echo_json_line(value: object) -> None:
 
 def instant(value: datetime | None) -> str:
     """An instant for people: UTC, to the second; ``-`` for none."""
-    return (
-        "-" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    )
+    return "-" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def table(
-    headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  "
-) -> None:
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Aligned columns. Texts are made visible: what a job wrote must not act on the terminal."""
-    cells = [
-        [visible("-" if cell is None else str(cell)) for cell in row] for row in rows
-    ]
-    widths = [
-        max(len(row[index]) for row in [list(headings), *cells])
-        for index in range(len(headings))
-    ]
+    cells = [[visible("-" if cell is None else str(cell)) for cell in row] for row in rows]
+    widths = [max(len(row[index]) for row in [list(headings), *cells]) for index in range(len(headings))]
     for row in [list(headings), *cells]:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo((indent + "  ".join(padded)).rstrip())

@@ -40,12 +40,8 @@ from jobrunner.text import one_line, visible_block
     default=0,
     help="Higher runs first, -1000 to 1000. [default: 0]",
 )
-@click.option(
-    "--key", metavar="K", help="Idempotency key: one run per type and key, for ever."
-)
-@click.option(
-    "--max-attempts", type=int, metavar="N", help="Instead of the type's own."
-)
+@click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
+@click.option("--max-attempts", type=int, metavar="N", help="Instead of the type's own.")
 @click.option(
     "--timeout",
     metavar="DURATION",
@@ -56,9 +52,7 @@ from jobrunner.text import one_line, visible_block
     is_flag=True,
     help="Also a type that only other hosts have a handler for.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.'
-)
+@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
 def enqueue(
     job_type: str,
     payload: str,
@@ -75,9 +69,7 @@ def enqueue(
     options["idempotency_key"] = options.pop("key")
     new = new_run(
         job_type,
-        parse_payload(
-            read_payload(payload, config.payload_limit), config.payload_limit
-        ),
+        parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
         payload_limit=config.payload_limit,
         run_at=parse_run_at(run_at),
         **options,
@@ -96,17 +88,13 @@ def _must_be_known(config: Config, job_type: str) -> None:
     known = [policy.job_type for policy in session.policies(config)]
     if job_type in known:
         return
-    there_are = (
-        f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
-    )
+    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
     raise UnknownJobType(
         f"this host has no handler for {job_type!r} ({there_are}); --allow-unknown enqueues it all the same"
     )
 
 
-_ids = click.argument(
-    "job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True
-)
+_ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True)
 
 
 @click.command()
@@ -166,12 +154,8 @@ def _each(
     for run_id in dict.fromkeys(job_ids):
         answer = database.write(partial(change, run_id=run_id))
         if answer.applied:
-            stopping = (
-                " requested; its handler is being stopped" if answer.requested else ""
-            )
-            click.echo(
-                f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}"
-            )
+            stopping = " requested; its handler is being stopped" if answer.requested else ""
+            click.echo(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
         elif answer.status is None:
             click.echo(f"jobrunner: there is no run {run_id}", err=True)
         else:
@@ -186,9 +170,7 @@ def _each(
 
 @click.command()
 @click.argument("job_id", metavar="JOB_ID", type=JobId())
-@click.option(
-    "--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log."
-)
+@click.option("--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log.")
 def show(job_id: int, as_json: bool) -> None:
     """One run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(session.load())
@@ -200,13 +182,7 @@ def show(job_id: int, as_json: bool) -> None:
         return
     attempts, events = found.pop("attempt_log"), found.pop("event_log")
     hidden = ("lease_token", "output")
-    render.fields(
-        {
-            name: value
-            for name, value in found.items()
-            if value is not None and name not in hidden
-        }
-    )
+    render.fields({name: value for name, value in found.items() if value is not None and name not in hidden})
     for attempt in attempts:
         texts = {name: attempt.pop(name) for name in ("traceback", "output")}
         click.echo(f"\nattempt {attempt.pop('sequence')}")

@@ -24,18 +24,14 @@ def schedule() -> None:
 
 @schedule.command()
 @click.argument("name")
-@click.option(
-    "--type", "job_type", required=True, metavar="T", help="The job type to run."
-)
+@click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
 @click.option(
     "--cron",
     required=True,
     metavar="EXPR",
     help="Five fields as in crontab, or @daily and the like.",
 )
-@click.option(
-    "--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]"
-)
+@click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
 @click.option(
     "--payload",
     default="{}",
@@ -46,32 +42,22 @@ def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> Non
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = session.load()
     if not name or len(name) > 200 or storable(name) != name:
-        raise UsageError(
-            "the name of a schedule has 1 to 200 characters, none of them NUL"
-        )
+        raise UsageError("the name of a schedule has 1 to 200 characters, none of them NUL")
     recurrence = Recurrence.parse(cron, timezone)
     new = {
         "name": name,
         "job_type": check_job_type(job_type),
-        "payload": parse_payload(
-            read_payload(payload, config.payload_limit), config.payload_limit
-        ),
+        "payload": parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
         "schedule": recurrence.expression,
         "timezone": recurrence.timezone,
         "source": "command",
     }
     database = session.open_database(config)
     who = session.actor()
-    created = database.write(
-        lambda connection: store.add(connection, new, scheduling.plan, who)
-    )
+    created = database.write(lambda connection: store.add(connection, new, scheduling.plan, who))
     if created is None:
-        raise JobrunnerError(
-            f"there is a schedule named {name!r} already; remove it first"
-        )
-    row = next(
-        each for each in database.read(queries.schedules) if each["name"] == name
-    )
+        raise JobrunnerError(f"there is a schedule named {name!r} already; remove it first")
+    row = next(each for each in database.read(queries.schedules) if each["name"] == name)
     click.echo(f"schedule {name}: next slot {render.instant(row['next_run_at'])}")
 
 
@@ -94,9 +80,7 @@ def list_(as_json: bool) -> None:
 def remove(name: str) -> None:
     """End a schedule. Its runs and its history stay."""
     who = session.actor()
-    removed = session.open_database(session.load()).write(
-        lambda connection: store.remove(connection, name, who)
-    )
+    removed = session.open_database(session.load()).write(lambda connection: store.remove(connection, name, who))
     if not removed:
         raise NotFoundError(f"there is no schedule named {name!r}")
     click.echo(f"schedule {name}: removed")

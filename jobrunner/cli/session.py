@@ -46,9 +46,7 @@ def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
     file = database.location.file
     if file is not None and not file.exists():
         if config.database_url is not None:
-            raise DatabaseUnavailable(
-                f"there is no database at {file}; create it with: jobrunner migrate"
-            )
+            raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
             click.echo(f"jobrunner: created the database {file}", err=True)
     database.read(migrate.check_schema)

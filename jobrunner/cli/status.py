@@ -40,16 +40,9 @@ def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
 
 def _show(found: dict[str, Any]) -> None:
     click.echo(f"database   {visible(found['database'])}")
-    click.echo(
-        "runs       "
-        + "  ".join(f"{name} {count}" for name, count in found["runs"].items())
-    )
+    click.echo("runs       " + "  ".join(f"{name} {count}" for name, count in found["runs"].items()))
     oldest = found["oldest_due_seconds"]
-    since = (
-        ""
-        if oldest is None
-        else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
-    )
+    since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
     click.echo(f"due now    {found['due']}{since}")
     if found["handlers_problem"]:
         click.echo(f"handlers   {visible(found['handlers_problem'])}")
@@ -106,10 +99,7 @@ def _show(found: dict[str, Any]) -> None:
     _section(
         "waiting, but unknown on this host",
         ("TYPE", "RUNS", "OLDEST"),
-        [
-            (row["job_type"], row["waiting"], render.instant(row["oldest_run_at"]))
-            for row in found["unknown_types"]
-        ],
+        [(row["job_type"], row["waiting"], render.instant(row["oldest_run_at"])) for row in found["unknown_types"]],
     )
     _section(
         "last tick per host",
@@ -118,13 +108,8 @@ def _show(found: dict[str, Any]) -> None:
             (
                 row["host"],
                 render.instant(row["started_at"]),
-                "at work, or killed"
-                if row["finished_at"] is None
-                else render.instant(row["finished_at"]),
-                " ".join(
-                    f"{name} {count}" for name, count in (row["counts"] or {}).items()
-                )
-                or "nothing",
+                "at work, or killed" if row["finished_at"] is None else render.instant(row["finished_at"]),
+                " ".join(f"{name} {count}" for name, count in (row["counts"] or {}).items()) or "nothing",
                 row["error"],
             )
             for row in found["ticks"]
@@ -144,18 +129,14 @@ def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _section(
-    title: str, headings: tuple[str, ...], rows: list[tuple[object, ...]]
-) -> None:
+def _section(title: str, headings: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
     if rows:
         click.echo(f"\n{title}")
         render.table(headings, rows)
 
 
 def _ago(at: datetime, then: datetime | None) -> str:
-    return (
-        "-" if then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
-    )
+    return "-" if then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
 
 
 def _progress(progress: dict[str, Any] | None) -> str:

@@ -25,15 +25,10 @@ class JobId(click.ParamType[int]):
 
     name = "job_id"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Raises click's usage error for anything else."""
         text = str(value)
-        if (
-            not (text.isascii() and text.isdigit())
-            or not 0 < int(text[:20]) <= _LARGEST_ID
-        ):
+        if not (text.isascii() and text.isdigit()) or not 0 < int(text[:20]) <= _LARGEST_ID:
             self.fail(
                 f"{text[:40]!r} is not the id of a run; it is a positive whole number",
                 param,
@@ -49,17 +44,13 @@ def parse_run_at(text: str | None) -> datetime | timedelta | None:
     if text.startswith("+"):
         return parse_duration(text[1:])
     if not _ISO.fullmatch(text):
-        raise UsageError(
-            f"--run-at {text[:60]!r} is not a time; write 2026-01-31T09:00:00Z, or +5m from now"
-        )
+        raise UsageError(f"--run-at {text[:60]!r} is not a time; write 2026-01-31T09:00:00Z, or +5m from now")
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"--run-at {text!r} is not a time: {error}") from None
     if instant.tzinfo is None:
-        raise UsageError(
-            f"--run-at {text!r} has no offset; write {text}Z for UTC, or {text}+01:00"
-        )
+        raise UsageError(f"--run-at {text!r} has no offset; write {text}Z for UTC, or {text}+01:00")
     return instant
 
 
@@ -75,9 +66,7 @@ def read_payload(argument: str, limit_bytes: int) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         if len(data) > limit_bytes:
-            raise BadPayload(
-                f"the payload is larger than {limit_bytes} bytes"
-            ) from None
+            raise BadPayload(f"the payload is larger than {limit_bytes} bytes") from None
         raise BadPayload("the payload is not UTF-8") from None
 
 

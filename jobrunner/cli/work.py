@@ -29,18 +29,14 @@ from jobrunner.registry import check_job_type
     metavar="N",
     help="Runs at work on this host, all ticks together. [default: 4]",
 )
-@click.option(
-    "--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]"
-)
+@click.option("--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]")
 @click.option("--types", metavar="TYPE,…", help="Only these job types.")
 @click.option(
     "--log-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Append JSON lines to it.",
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal."
-)
+@click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
 def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) -> None:
     """Do what is due, then exit. Cron calls this every minute; ticks may overlap.
 
@@ -51,11 +47,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     from jobrunner.tick import tick as run_tick
 
     config = session.load({**flags, "log": log_file})
-    wanted = (
-        None
-        if types is None
-        else [check_job_type(name.strip()) for name in types.split(",")]
-    )
+    wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     # A quarter of the lease: longer than that no call of a tick may hang.
     database = session.open_database(config, patience=config.lease / 4)

@@ -67,13 +67,13 @@ class Child:
         self._channel = channel
         self._inbox = Inbox()
         self._pid = os.getpid()
-        self._context: Context | None = None
+        self._is_at_work = False
+        self._was_asked_to_stop = False
         self._progress: Frame | None = None
         self._progress_sent_at = 0.0
 
     def serve(self) -> None:
         """Say hello, then run what comes until the other side hangs up."""
-        signal.signal(signal.SIGTERM, self._on_sigterm)
         for frame in self._frames():
             if frame["kind"] == "hello":
                 self._import(frame)
@@ -99,9 +99,7 @@ class Child:
             try:
                 importlib.import_module(module)
             except BaseException as error:  # noqa: BLE001 - a module may also exit while imported
-                self._send(
-                    {"kind": "import_failed", "module": module, "error": _line(error)}
-                )
+                self._send({"kind": "import_failed", "module": module, "error": _line(error)})
                 traceback.print_exc()
                 return
         policies = [job.policy.as_data() for job in registered().values()]
@@ -120,7 +118,7 @@ class Child:
                 stream.flush()
         if self._progress is not None:
             self._send(self._progress)
-        self._progress = self._context = None
+        self._progress = None
         self._send({"kind": "report", "run_id": frame["run_id"], **report})
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame) -> Frame:
@@ -138,9 +136,17 @@ class Child:
                 "error_type": "bad_payload",
                 "error": str(error),
             }
-        self._context = self._context_of(frame)
+        context = self._context_of(frame)
+        # Before each run: a handler or its module may have set a handler of its own.
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._was_asked_to_stop = False
         try:
-            value = job.function(self._context, **frame["payload"])
+            self._is_at_work = True
+            try:
+                value = job.function(context, **frame["payload"])
+            finally:
+                # From here on nothing may be interrupted: half a report would be taken for nonsense.
+                self._is_at_work = False
         except HandlerStopped:
             return {"outcome": "stopped", "traceback": _stack()}
         except (Retry, Discard, Snooze) as asked:
@@ -162,11 +168,10 @@ class Child:
             max_attempts=frame["max_attempts"],
             scheduled_for=None if slot is None else datetime.fromisoformat(slot),
             lateness=timedelta(seconds=frame["lateness_seconds"]),
-            deadline=None
-            if timeout is None
-            else started_at + timedelta(seconds=timeout),
+            deadline=None if timeout is None else started_at + timedelta(seconds=timeout),
             _ends_at=None if timeout is None else clock.elapsed() + timeout,
             _tell=self._tell,
+            _was_asked_to_stop=lambda: self._was_asked_to_stop,
         )
 
     def _tell(self, progress: Mapping[str, Any]) -> None:
@@ -182,17 +187,14 @@ class Child:
 
     def _on_sigterm(self, *_: Any) -> None:
         # The first asks, the second (half of kill_after later) interrupts. Between runs there is nothing to stop.
-        context = self._context
-        if context is None:
+        if not self._is_at_work:
             return
-        if context._cancelled:
+        if self._was_asked_to_stop:
             raise HandlerStopped("the handler did not end after it was asked to")
-        context._cancelled = True
+        self._was_asked_to_stop = True
 
 
-def _asked(
-    signal_: Retry | Discard | Snooze, job: Job[Any, Any], attempt: int
-) -> Frame:
+def _asked(signal_: Retry | Discard | Snooze, job: Job[Any, Any], attempt: int) -> Frame:
     if isinstance(signal_, Snooze):
         return {
             "outcome": "snoozed",
@@ -223,7 +225,7 @@ def _kept(value: object, limit_bytes: int) -> object:
     try:
         return payload.check_payload({"result": value}, limit_bytes)["result"]
     except (BadPayload, RecursionError) as error:
-        print(f"jobrunner: the return value was not kept: {error}", file=sys.stderr)
+        sys.stderr.write(f"jobrunner: the return value was not kept: {error}\n")
         return None
 
 
@@ -243,11 +245,7 @@ def _stack() -> str:
         text = traceback.format_exc()
     except Exception:  # noqa: BLE001 - as above: formatting runs the handler's code
         return "(the traceback cannot be formatted)"
-    return (
-        text
-        if len(text) <= _TRACEBACK_CHARACTERS
-        else "…" + text[-_TRACEBACK_CHARACTERS:]
-    )
+    return text if len(text) <= _TRACEBACK_CHARACTERS else "…" + text[-_TRACEBACK_CHARACTERS:]
 
 
 if __name__ == "__main__":

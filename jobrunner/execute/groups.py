@@ -81,9 +81,7 @@ class GroupFile:
         }
         temporary = self._path.with_suffix(".new")
         try:
-            with open(
-                os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w"
-            ) as file:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 json.dump(note, file)
             temporary.replace(self._path)
         except OSError:
@@ -184,8 +182,4 @@ def _is_private_folder(folder: Path) -> bool:
         found = folder.lstat()
     except OSError:
         return False
-    return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and not found.st_mode & 0o022
-    )
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022

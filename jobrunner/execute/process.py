@@ -142,10 +142,7 @@ class ChildProcess:
 
     def stacks(self) -> str | None:
         """Where the child's threads stood when it was asked or crashed; None: it never said."""
-        return (
-            os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace")
-            or None
-        )
+        return os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace") or None
 
     def ask_for_stacks(self) -> None:
         """Have the child write its stacks, even while a handler holds the interpreter lock."""

@@ -62,9 +62,7 @@ class _Start:
 class Supervisor:
     """Owns the children. Use it from the main thread only; ``wake`` may be called from anywhere."""
 
-    def __init__(
-        self, plan: ChildPlan, groups: GroupFile, start_limit_seconds: float
-    ) -> None:
+    def __init__(self, plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> None:
         self._plan = plan
         self._groups = groups
         self._start_limit = start_limit_seconds
@@ -159,9 +157,7 @@ class Supervisor:
         if child.silent_since is not None:
             self._unwatch(child, self._all[child][0])
 
-    def _greet(
-        self, child: ChildProcess, start: _Start, frame: Frame
-    ) -> Iterator[Event]:
+    def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
             start.module = str(frame["module"])
         elif frame["kind"] == "import_failed":
@@ -175,10 +171,7 @@ class Supervisor:
     def _bury(self) -> Iterator[Event]:
         for child in list(self._all):
             start = self._starting.get(child)
-            late = (
-                start is not None
-                and clock.elapsed() - child.spawned_at > self._start_limit
-            )
+            late = start is not None and clock.elapsed() - child.spawned_at > self._start_limit
             if late and start is not None and start.error is None:
                 start.error = f"it did not finish within {self._start_limit:g}s"
                 child.kill()
@@ -192,11 +185,7 @@ class Supervisor:
         # A child that is dying hangs up a moment before it is dead. One that lives on had its descriptors closed
         # by a handler, or wrote nonsense: nothing more can be heard from it.
         since = child.silent_since
-        if (
-            since is not None
-            and not child.killed_as_silent
-            and clock.elapsed() - since > _DYING_SECONDS
-        ):
+        if since is not None and not child.killed_as_silent and clock.elapsed() - since > _DYING_SECONDS:
             child.killed_as_silent = not child.poll()
             child.kill()
 
@@ -226,9 +215,7 @@ class Supervisor:
 
 
 def _why_not_started(child: ChildProcess, start: _Start) -> str:
-    what = (
-        f"importing the handler module {start.module!r}" if start.module else "starting"
-    )
+    what = f"importing the handler module {start.module!r}" if start.module else "starting"
     why = start.error or f"the child {describe_exit(child.exit_status)}"
     return f"{what} failed: {why}"
 
@@ -245,9 +232,7 @@ def describe_exit(status: int | None) -> str:
     return f"was killed by {name}{hint}"
 
 
-def discover_policies(
-    plan: ChildPlan, groups: GroupFile, start_limit_seconds: float
-) -> list[Policy] | StartFailed:
+def discover_policies(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> list[Policy] | StartFailed:
     """Start one child only to learn what this host can run: its policies, or why it failed (StartFailed)."""
     supervisor = Supervisor(plan, groups, start_limit_seconds)
     try:

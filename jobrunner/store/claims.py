@@ -65,9 +65,7 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
     """
     dialect.lock_host_places(connection, request.owner.host)
-    limit = min(
-        request.limit, request.places - _places_taken(connection, request.owner.host)
-    )
+    limit = min(request.limit, request.places - _places_taken(connection, request.owner.host))
     if limit <= 0 or not request.policies:
         return []
     values: dict[str, Any] = {
@@ -80,26 +78,18 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     for index, policy in enumerate(request.policies):
         values[f"type_{index}"] = policy.job_type
         values[f"max_attempts_{index}"] = policy.max_attempts
-        values[f"timeout_{index}"] = (
-            0.0 if policy.timeout is None else policy.timeout.total_seconds()
-        )
+        values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
     statement = _claim_statement(len(request.policies), request.suspect, request.start)
     rows = connection.execute(statement, values).mappings().all()
     faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
-    urgent_first = sorted(
-        rows, key=lambda row: (-row["priority"], row["run_at"], row["id"])
-    )
+    urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
     return [_claimed(row) for row in urgent_first]
 
 
 def start(connection: Connection, lease: Lease) -> bool:
     """Charge an attempt for a run that was claimed ahead. False: the lease was lost, hand out nothing."""
     statement = update(job_runs).where(*_held(lease), job_runs.c.started_at.is_(None))
-    changed = connection.execute(
-        statement.values(
-            started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()
-        )
-    )
+    changed = connection.execute(statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()))
     return changed.rowcount == 1
 
 
@@ -110,8 +100,7 @@ def give_back(connection: Connection, token: str) -> int:
         .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
         .values(
             status=literal_column("'queued'"),
-            attempts=job_runs.c.attempts
-            - case((job_runs.c.started_at.is_(None), 0), else_=1),
+            attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
             started_at=null(),
             updated_at=now(),
             **NO_LOCK,
@@ -130,9 +119,7 @@ NO_LOCK: dict[str, Any] = {
 """What every write that takes a run out of ``running`` also sets."""
 
 
-def renew(
-    connection: Connection, leases: Collection[Lease], lease: timedelta
-) -> dict[Lease, bool]:
+def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> dict[Lease, bool]:
     """Move the leases on by ``lease`` from now. A lease missing in the answer is lost.
 
     The answer tells for each whether somebody asked for its cancellation.
@@ -145,10 +132,7 @@ def renew(
         "lease_seconds": lease.total_seconds(),
     }
     rows = connection.execute(_renew_statement(), values)
-    renewed = {
-        Lease(row.id, row.lease_token): row.cancel_requested_at is not None
-        for row in rows
-    }
+    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in rows}
     return {held: renewed[held] for held in leases if held in renewed}
 
 
@@ -219,11 +203,7 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
         .prefix_with("MATERIALIZED")
     )
     columns = job_runs.c
-    charged = (
-        {"started_at": now(), "attempts": columns.attempts + 1}
-        if start
-        else {"started_at": null()}
-    )
+    charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}
     return (
         update(job_runs)
         .where(columns.id.in_(select(picked.c.id)), columns.status.in_(_CLAIMABLE))
@@ -235,12 +215,8 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
             lease_token=bindparam("token"),
             claimed_at=now(),
             heartbeat_at=now(),
-            max_attempts=func.coalesce(
-                columns.max_attempts, _of_type(type_count, "max_attempts", Integer())
-            ),
-            timeout=func.coalesce(
-                columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)
-            ),
+            max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
+            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
             progress=null(),
             output=null(),
             updated_at=now(),

@@ -74,9 +74,7 @@ class Database:
     def reach(self, point: str) -> None:
         """A fault point between two transactions: it may break the open connection."""
         connection = self._connection
-        faults.reach(
-            point, cut=None if connection is None else lambda: dialect.sever(connection)
-        )
+        faults.reach(point, cut=None if connection is None else lambda: dialect.sever(connection))
 
     def connect(self) -> Connection:
         """The open connection, outside any transaction. Raises DatabaseUnavailable without the password."""
@@ -133,12 +131,8 @@ class Database:
             raise
         except (exc.InvalidRequestError, exc.ResourceClosedError) as error:
             self.close()
-            raise ConnectionLost(
-                f"lost the connection to the database {self.location.label}"
-            ) from error
+            raise ConnectionLost(f"lost the connection to the database {self.location.label}") from error
 
     def _unreachable(self, error: BaseException) -> DatabaseUnavailable:
         reason = dialect.refusal_reason(error)
-        return DatabaseUnavailable(
-            f"cannot use the database {self.location.label}: {reason}"
-        )
+        return DatabaseUnavailable(f"cannot use the database {self.location.label}: {reason}")

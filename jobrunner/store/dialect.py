@@ -65,9 +65,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """The column type of this database."""
-        return dialect.type_descriptor(
-            BigInteger() if dialect.name == "sqlite" else TIMESTAMP(timezone=True)
-        )
+        return dialect.type_descriptor(BigInteger() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         """Refuses a naive datetime: guessing its zone would move the instant."""
@@ -88,19 +86,17 @@ class UtcTime(TypeDecorator[datetime]):
 
 # Keys that only ever grow: SQLite's rowid alias must be plain INTEGER, which is 64 bits wide there.
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
-JsonObject = JSON(none_as_null=True).with_variant(
-    JSONB(none_as_null=True), "postgresql"
-)
+JsonObject = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 
 
-class now(FunctionElement[datetime]):
+class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """The one clock of all SQL: the start of the statement by the database's clock."""
 
     type = UtcTime()
     inherit_cache = True
 
 
-class later(FunctionElement[datetime]):
+class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """``now`` plus a number of seconds: ``later(bindparam("lease_seconds", type_=Float))``."""
 
     type = UtcTime()
@@ -185,11 +181,7 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
             # Behind a transaction pooler a prepared statement is on another server connection the next time.
             "prepare_threshold": None,
             "application_name": "jobrunner",
-            **(
-                {}
-                if "keepalives_idle" in url.query
-                else {"keepalives_idle": 15, "keepalives_interval": 5}
-            ),
+            **({} if "keepalives_idle" in url.query else {"keepalives_idle": 15, "keepalives_interval": 5}),
         },
     )
 
@@ -261,9 +253,7 @@ def lock_host_places(connection: Connection, host: str) -> None:
         )
 
 
-def insert_or_skip(
-    connection: Connection, table: Table, values: dict[str, Any]
-) -> bool:
+def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
     """Insert a row unless a unique key of it is taken: False. PostgreSQL waits for the outcome of a rival."""
     build = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
     key = next(iter(table.primary_key))
@@ -311,9 +301,7 @@ def must_commit(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         driver: Any = connection.connection.driver_connection
         if driver.pgconn.transaction_status == 3:  # INERROR
-            raise RuntimeError(
-                "the transaction was aborted by an error that somebody swallowed"
-            )
+            raise RuntimeError("the transaction was aborted by an error that somebody swallowed")
 
 
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
@@ -325,9 +313,7 @@ def is_transient(error: exc.DBAPIError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _TRANSIENT_STATES
-    return "database is locked" in str(error.orig) or "table is locked" in str(
-        error.orig
-    )
+    return "database is locked" in str(error.orig) or "table is locked" in str(error.orig)
 
 
 def is_lost(error: exc.DBAPIError) -> bool:
@@ -339,11 +325,7 @@ def is_lost(error: exc.DBAPIError) -> bool:
     if isinstance(error, exc.ProgrammingError):
         return "closed database" in words
     return isinstance(error, exc.OperationalError) and (
-        not state
-        and re.search(
-            r"connection|interrupted|disk I/O|server closed|could not receive", words
-        )
-        is not None
+        not state and re.search(r"connection|interrupted|disk I/O|server closed|could not receive", words) is not None
     )
 
 
@@ -351,11 +333,7 @@ def is_missing_schema(error: exc.DBAPIError) -> bool:
     """Whether the statement failed because a table of ours does not exist."""
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)
-    return (
-        state == "42P01"
-        or (state == "42883" and "jobrunner_now" in words)
-        or "no such table" in words
-    )
+    return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
 
 
 def refusal_reason(error: BaseException) -> str:
@@ -409,8 +387,4 @@ _REASONS = (
 
 def with_driver(url: URL) -> URL:
     """The URL as alembic and SQLAlchemy want it."""
-    return (
-        url.set(drivername="postgresql+psycopg")
-        if url.drivername == "postgresql"
-        else url
-    )
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url

@@ -48,22 +48,14 @@ class Ended:
     run_at: datetime
 
 
-def finalize(
-    connection: Connection, owner: Owner, lease: Lease, ending: Ending
-) -> Ended | Refusal:
+def finalize(connection: Connection, owner: Owner, lease: Lease, ending: Ending) -> Ended | Refusal:
     """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing."""
     held = connection.execute(
-        _locked(
-            job_runs.c.id == lease.run_id, job_runs.c.lease_token == lease.token
-        ).with_for_update()
+        _locked(job_runs.c.id == lease.run_id, job_runs.c.lease_token == lease.token).with_for_update()
     ).mappings()
     row = held.one_or_none()
     if row is None:
-        return (
-            Refusal.ALREADY_APPLIED
-            if _was_applied(connection, owner, lease)
-            else Refusal.LEASE_LOST
-        )
+        return Refusal.ALREADY_APPLIED if _was_applied(connection, owner, lease) else Refusal.LEASE_LOST
     ended = _end(connection, row, ending)
     faults.reach("finalize.before_commit", cut=lambda: dialect.sever(connection))
     return ended
@@ -84,18 +76,9 @@ def recover(connection: Connection, limit: int) -> list[Ended]:
     """
     # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
     # meanwhile: a lease renewed at this moment is passed over.
-    expired = (
-        select(job_recoverable.c.id)
-        .order_by(job_recoverable.c.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
+    expired = select(job_recoverable.c.id).order_by(job_recoverable.c.id).limit(limit).with_for_update(skip_locked=True)
     ids = list(connection.execute(expired).scalars())
-    rows = (
-        connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id))
-        .mappings()
-        .all()
-    )
+    rows = connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id)).mappings().all()
     ended = [_end(connection, row, _expired(row)) for row in rows]
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
@@ -118,9 +101,7 @@ _READ = (
 
 def _locked(*conditions: Any) -> Any:
     columns = [job_runs.c[name] for name in _READ]
-    return select(*columns, now().label("now")).where(
-        job_runs.c.status == RUNNING, *conditions
-    )
+    return select(*columns, now().label("now")).where(job_runs.c.status == RUNNING, *conditions)
 
 
 def _was_applied(connection: Connection, owner: Owner, lease: Lease) -> bool:
@@ -163,9 +144,7 @@ def _end(connection: Connection, row: RowMapping, ending: Ending) -> Ended:
     return Ended(row["id"], row["job_type"], row["attempts"], verdict, run_at)
 
 
-def _ended_columns(
-    verdict: Verdict, ending: Ending, at: datetime, run_at: datetime
-) -> dict[str, Any]:
+def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datetime) -> dict[str, Any]:
     """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
     columns: dict[str, Any] = {
         "status": verdict.status.value,
@@ -190,14 +169,10 @@ def _ended_columns(
     return columns
 
 
-def _record_attempt(
-    connection: Connection, row: RowMapping, verdict: Verdict, ending: Ending
-) -> None:
+def _record_attempt(connection: Connection, row: RowMapping, verdict: Verdict, ending: Ending) -> None:
     assert verdict.outcome is not None
     columns = job_attempts.c
-    last = select(func.coalesce(func.max(columns.sequence), 0)).where(
-        columns.run_id == row["id"]
-    )
+    last = select(func.coalesce(func.max(columns.sequence), 0)).where(columns.run_id == row["id"])
     connection.execute(
         insert(job_attempts).values(
             run_id=row["id"],
@@ -222,9 +197,7 @@ def _fit(ending: Ending) -> Ending:
     """Texts that both databases can hold: an error must never be what keeps a run from being finalized."""
     return replace(
         ending,
-        error_type=None
-        if ending.error_type is None
-        else one_line(ending.error_type, 200),
+        error_type=None if ending.error_type is None else one_line(ending.error_type, 200),
         error=None if ending.error is None else one_line(ending.error),
         traceback=None if ending.traceback is None else storable(ending.traceback),
         output=None if ending.output is None else storable(ending.output),

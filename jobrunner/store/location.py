@@ -35,11 +35,7 @@ class Location:
         """For people: never with the password, nor with options that may carry one."""
         if self.file is not None:
             return f"sqlite:///{self.file}"
-        return (
-            self.url.set(query={})
-            .render_as_string(hide_password=True)
-            .replace(":***@", "@")
-        )
+        return self.url.set(query={}).render_as_string(hide_password=True).replace(":***@", "@")
 
 
 def locate(text: str) -> Location:

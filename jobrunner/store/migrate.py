@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, column, select, table
 
 from jobrunner.errors import DatabaseUnavailable, SchemaMismatch
 from jobrunner.store import dialect
 from jobrunner.store.database import Database
 from jobrunner.store.location import Location
-from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE, job_state
 
 
 def migrate(database: Database) -> bool:
@@ -41,23 +41,15 @@ def create_file(database: Database) -> bool:
         final.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise DatabaseUnavailable(
-            f"cannot create the database {final}: {error.strerror}"
-        ) from None
+        raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
     try:
-        _fill(
-            Database(
-                Location(database.location.url, temporary), patience=database.patience
-            )
-        )
+        _fill(Database(Location(database.location.url, temporary), patience=database.patience))
         os.link(temporary, final)
         return True
     except FileExistsError:
         return False
     except OSError as error:
-        raise DatabaseUnavailable(
-            f"cannot create the database {final}: {error.strerror}"
-        ) from None
+        raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
     finally:
         for leftover in (
             temporary,
@@ -79,18 +71,12 @@ def _fill(database: Database) -> None:
 
 def check_schema(connection: Connection) -> None:
     """Raise SchemaMismatch unless this code and the schema serve each other. Expects any transaction."""
-    revision = connection.execute(
-        text(f"SELECT version_num FROM {VERSION_TABLE}")
-    ).scalar_one_or_none()
+    revision = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar_one_or_none()
     if revision is None or int(revision) < SCHEMA_REVISION:
-        raise SchemaMismatch(
-            "the database's schema is older than this jobrunner; run: jobrunner migrate"
-        )
-    oldest = connection.execute(text("SELECT oldest_code FROM job_state")).scalar_one()
+        raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
+    oldest = connection.execute(select(job_state.c.oldest_code)).scalar_one()
     if oldest > CODE_LEVEL:
-        raise SchemaMismatch(
-            "the database's schema is newer than this jobrunner serves; upgrade jobrunner"
-        )
+        raise SchemaMismatch("the database's schema is newer than this jobrunner serves; upgrade jobrunner")
 
 
 def migration_sql(location: Location) -> str:
@@ -105,9 +91,7 @@ def _upgrade(connection: Connection) -> bool:
     dialect.lock_migrations(connection)
     before = _revision(connection)
     if before is not None and before > SCHEMA_REVISION:
-        raise SchemaMismatch(
-            "the database's schema is newer than this jobrunner; upgrade jobrunner first"
-        )
+        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     _run("head", connection=connection)
     return before != SCHEMA_REVISION
 
@@ -115,9 +99,7 @@ def _upgrade(connection: Connection) -> bool:
 def _revision(connection: Connection) -> int | None:
     from alembic.migration import MigrationContext
 
-    context = MigrationContext.configure(
-        connection, opts={"version_table": VERSION_TABLE}
-    )
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
     return None if revision is None else int(revision)
 
@@ -128,9 +110,7 @@ def _run(revision: str, *, sql: bool = False, **attributes: Any) -> None:
     from alembic import command
 
     config = Config()
-    config.set_main_option(
-        "script_location", str(_script_location()).replace("%", "%%")
-    )
+    config.set_main_option("script_location", str(_script_location()).replace("%", "%%"))
     config.attributes.update(attributes)
     command.upgrade(config, revision, sql=sql)
 

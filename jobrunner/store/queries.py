@@ -23,58 +23,34 @@ Row = dict[str, Any]
 
 def show(connection: Connection, run_id: int) -> Row | None:
     """One run with every column under its name, its ``attempt_log`` and ``event_log``; None: no such run."""
-    found = (
-        connection.execute(select(job_runs).where(job_runs.c.id == run_id))
-        .mappings()
-        .one_or_none()
-    )
+    found = connection.execute(select(job_runs).where(job_runs.c.id == run_id)).mappings().one_or_none()
     if found is None:
         return None
-    attempts = (
-        select(job_attempts)
-        .where(job_attempts.c.run_id == run_id)
-        .order_by(job_attempts.c.sequence)
-    )
-    events = (
-        select(job_events)
-        .where(job_events.c.run_id == run_id)
-        .order_by(job_events.c.id)
-    )
+    attempts = select(job_attempts).where(job_attempts.c.run_id == run_id).order_by(job_attempts.c.sequence)
+    events = select(job_events).where(job_events.c.run_id == run_id).order_by(job_events.c.id)
     return {
         **found,
-        "attempt_log": _rows(
-            connection, attempts, leave_out=("id", "run_id", "lease_token")
-        ),
-        "event_log": _rows(
-            connection, events, leave_out=("id", "run_id", "definition_id")
-        ),
+        "attempt_log": _rows(connection, attempts, leave_out=("id", "run_id", "lease_token")),
+        "event_log": _rows(connection, events, leave_out=("id", "run_id", "definition_id")),
     }
 
 
-def status(
-    connection: Connection, known_types: Collection[str] | None, newest: int = 10
-) -> Row:
+def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> Row:
     """Everything at a glance. ``known_types`` None: this host's types could not be found out."""
     at = connection.execute(select(now())).scalar_one()
     due, oldest = connection.execute(
-        select(func.count(), func.min(job_claimable.c.run_at)).select_from(
-            job_claimable
-        )
+        select(func.count(), func.min(job_claimable.c.run_at)).select_from(job_claimable)
     ).one()
     return {
         "at": at,
         "runs": _counts(connection),
         "due": due,
-        "oldest_due_seconds": None
-        if oldest is None
-        else max(0.0, (at - oldest).total_seconds()),
+        "oldest_due_seconds": None if oldest is None else max(0.0, (at - oldest).total_seconds()),
         "running": _running(connection),
         "failing": _failing(connection, newest),
         "dead": _dead(connection, newest),
         "schedules": schedules(connection),
-        "unknown_types": []
-        if known_types is None
-        else _unknown(connection, known_types),
+        "unknown_types": [] if known_types is None else _unknown(connection, known_types),
         "ticks": _last_ticks(connection),
     }
 
@@ -82,18 +58,12 @@ def status(
 def schedules(connection: Connection) -> list[Row]:
     """The definitions that are not removed, by name, with their next and last slot."""
     columns = job_definitions.c
-    statement = (
-        select(job_definitions)
-        .where(columns.removed_at.is_(None))
-        .order_by(columns.name)
-    )
+    statement = select(job_definitions).where(columns.removed_at.is_(None)).order_by(columns.name)
     return _rows(connection, statement, leave_out=("removed_at",))
 
 
 def _counts(connection: Connection) -> dict[str, int]:
-    found = connection.execute(
-        select(job_runs.c.status, func.count()).group_by(job_runs.c.status)
-    )
+    found = connection.execute(select(job_runs.c.status, func.count()).group_by(job_runs.c.status))
     counts = {row[0]: row[1] for row in found}
     return {each.value: counts.get(each.value, 0) for each in Status}
 
@@ -182,11 +152,6 @@ def _last_ticks(connection: Connection) -> list[Row]:
     return _rows(connection, statement, leave_out=("id",))
 
 
-def _rows(
-    connection: Connection, statement: Any, leave_out: Collection[str] = ()
-) -> list[Row]:
+def _rows(connection: Connection, statement: Any, leave_out: Collection[str] = ()) -> list[Row]:
     found: list[RowMapping] = list(connection.execute(statement).mappings())
-    return [
-        {name: value for name, value in row.items() if name not in leave_out}
-        for row in found
-    ]
+    return [{name: value for name, value in row.items() if name not in leave_out} for row in found]

@@ -62,9 +62,7 @@ def enqueue(connection: Connection, new: NewRun) -> Enqueued:
     key = {"job_type": new.job_type, "idempotency_key": new.idempotency_key}
     row = [job_keys.c[name] == value for name, value in key.items()]
     if not insert_or_skip(connection, job_keys, {**key, "created_at": now()}):
-        existing = connection.execute(
-            select(job_keys.c.run_id).where(*row)
-        ).scalar_one_or_none()
+        existing = connection.execute(select(job_keys.c.run_id).where(*row)).scalar_one_or_none()
         if existing is None:
             raise JobrunnerError(
                 "another transaction took this idempotency key after yours began; enqueue again in a new one"
@@ -134,27 +132,13 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
     return Answer(run_id, row["status"], applied=True)
 
 
-def retry(
-    connection: Connection, run_id: int, actor: str, *, force: bool = False
-) -> Answer:
+def retry(connection: Connection, run_id: int, actor: str, *, force: bool = False) -> Answer:
     """Queue a run again, due now, with at least one more attempt. ``force`` also takes a succeeded one."""
     row = _lock(connection, run_id)
-    event = (
-        Event.FORCE_RETRY
-        if row is not None and row["status"] == Status.SUCCEEDED
-        else Event.RETRY
-    )
-    if (
-        row is None
-        or not allowed(event, row["status"])
-        or (event is Event.FORCE_RETRY and not force)
-    ):
+    event = Event.FORCE_RETRY if row is not None and row["status"] == Status.SUCCEEDED else Event.RETRY
+    if row is None or not allowed(event, row["status"]) or (event is Event.FORCE_RETRY and not force):
         return _refused(run_id, row)
-    enough = (
-        None
-        if row["max_attempts"] is None
-        else max(row["max_attempts"], row["attempts"] + 1)
-    )
+    enough = None if row["max_attempts"] is None else max(row["max_attempts"], row["attempts"] + 1)
     changes = {
         "status": target(event, row["status"]).value,
         "run_at": row["now"],
@@ -213,11 +197,7 @@ def _change(
     *,
     detail: dict[str, Any] | None = None,
 ) -> None:
-    connection.execute(
-        update(job_runs)
-        .where(job_runs.c.id == row["id"])
-        .values(**columns, updated_at=row["now"])
-    )
+    connection.execute(update(job_runs).where(job_runs.c.id == row["id"]).values(**columns, updated_at=row["now"]))
     connection.execute(
         insert(job_events).values(
             at=row["now"],

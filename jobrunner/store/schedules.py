@@ -50,9 +50,7 @@ Plan = Callable[[Definition, datetime], Expansion]
 def expandable(connection: Connection, limit: int) -> list[int]:
     """The ids of definitions that may have a slot to expand, the longest due first."""
     columns = job_expandable.c
-    statement = (
-        select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
-    )
+    statement = select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
     return list(connection.execute(statement).scalars())
 
 
@@ -63,18 +61,11 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
     """
     # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
     locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
-    if (
-        connection.execute(locked.with_for_update(skip_locked=True)).one_or_none()
-        is None
-    ):
+    if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
         return None
     columns = job_definitions.c
     row = (
-        connection.execute(
-            select(job_definitions, now().label("now")).where(
-                columns.id == definition_id
-            )
-        )
+        connection.execute(select(job_definitions, now().label("now")).where(columns.id == definition_id))
         .mappings()
         .one()
     )
@@ -119,9 +110,7 @@ def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:
     )
 
 
-def _record_problem(
-    connection: Connection, definition: Definition, expansion: Expansion, at: datetime
-) -> Expanded:
+def _record_problem(connection: Connection, definition: Definition, expansion: Expansion, at: datetime) -> Expanded:
     is_new = definition.last_error != expansion.problem
     if is_new:
         connection.execute(
@@ -139,9 +128,7 @@ def _record_problem(
     return Expanded(definition, expansion, None, is_new_problem=is_new)
 
 
-def add(
-    connection: Connection, new: dict[str, Any], plan: Plan, actor: str
-) -> int | None:
+def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> int | None:
     """Create a definition, seen from now on: no slot before this moment is made up for.
 
     A removed one of the same name comes back with its watermark, which only ever rises. None: the name is taken.
@@ -162,22 +149,13 @@ def add(
         if revived.rowcount == 0:
             return None
     row = (
-        connection.execute(
-            select(job_definitions).where(columns.name == new["name"]).with_for_update()
-        )
+        connection.execute(select(job_definitions).where(columns.name == new["name"]).with_for_update())
         .mappings()
         .one()
     )
     next_run_at = plan(_definition(row), at).next_run_at
-    connection.execute(
-        update(job_definitions)
-        .where(columns.id == row["id"])
-        .values(next_run_at=next_run_at)
-    )
-    detail = {
-        name: new[name]
-        for name in ("name", "job_type", "schedule", "timezone", "payload")
-    }
+    connection.execute(update(job_definitions).where(columns.id == row["id"]).values(next_run_at=next_run_at))
+    detail = {name: new[name] for name in ("name", "job_type", "schedule", "timezone", "payload")}
     _record(connection, actor, "add schedule", row["id"], detail)
     return int(row["id"])
 

@@ -121,9 +121,7 @@ job_runs = Table(
         f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)",
         name="finished",
     ),
-    CheckConstraint(
-        "attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"
-    ),
+    CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
     UniqueConstraint("definition_id", "scheduled_for"),
     sqlite_autoincrement=True,
 )
@@ -173,9 +171,7 @@ job_attempts = Table(
     "job_attempts",
     metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
-    Column(
-        "run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False
-    ),
+    Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False),
     # Never falls: a released attempt and the one after it share the same ``attempt``.
     Column("sequence", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -236,9 +232,7 @@ job_claimable = Table(
     Column("run_at", UtcTime),
     Column("lease_expiries", Integer),
 )
-job_expandable = Table(
-    "job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime)
-)
+job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(
     "job_recoverable",
     _views,

@@ -38,20 +38,14 @@ _BATCH = 500
 
 def open_tick(connection: Connection, owner: Owner, version: str) -> int:
     """Leave the trail of a tick that begins. Expects a write transaction. Returns its id."""
-    statement = insert(job_ticks).values(
-        host=owner.host, worker=owner.name, version=version, started_at=now()
-    )
+    statement = insert(job_ticks).values(host=owner.host, worker=owner.name, version=version, started_at=now())
     return int(connection.execute(statement.returning(job_ticks.c.id)).scalar_one())
 
 
-def close_tick(
-    connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None
-) -> None:
+def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None) -> None:
     """Close the trail. Expects a write transaction. An open row is a tick at work, or one that was killed."""
     connection.execute(
-        update(job_ticks)
-        .where(job_ticks.c.id == tick_id)
-        .values(finished_at=now(), counts=dict(counts), error=error)
+        update(job_ticks).where(job_ticks.c.id == tick_id).values(finished_at=now(), counts=dict(counts), error=error)
     )
 
 
@@ -63,11 +57,7 @@ def is_anything_due(connection: Connection) -> bool:
 def count_claimable(connection: Connection, policies: list[Policy], limit: int) -> int:
     """How many runs of these types are due, counted up to ``limit``."""
     types = [policy.job_type for policy in policies]
-    due = (
-        select(job_claimable.c.id)
-        .where(job_claimable.c.job_type.in_(types))
-        .limit(limit)
-    )
+    due = select(job_claimable.c.id).where(job_claimable.c.job_type.in_(types)).limit(limit)
     return len(connection.execute(due).all())
 
 
@@ -95,12 +85,7 @@ def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
         (job_ticks, job_ticks.c.started_at, "ticks"),
         (job_events, job_events.c.at, "events"),
     ):
-        old = (
-            select(table.c.id)
-            .where(at < _before(keep[name]))
-            .order_by(at)
-            .limit(_BATCH)
-        )
+        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
         deleted += connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
     faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
     return deleted

@@ -73,7 +73,7 @@ class App:
         self.write("handlers", HANDLERS)
 
     def write(self, module: str, source: str) -> Path:
-        """Write a module, indented as the test that holds it; `HANDLERS + dedent(...)` keeps the default ones."""
+        """Write a module, indented as the test that holds it, in place of one of that name."""
         path = self.folder / f"{module}.py"
         path.write_text(dedent(source))
         return path

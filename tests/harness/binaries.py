@@ -28,11 +28,10 @@ def find_binaries() -> Path:
 
 
 def candidates() -> list[Path]:
-    found = []
     # Never imported: its own API changes the permissions of parent folders and leaks servers.
     spec = importlib.util.find_spec(WHEEL)
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        found.append(Path(location) / "pginstall18" / "bin")
+    locations = (spec.submodule_search_locations or []) if spec else []
+    found = [Path(location) / "pginstall18" / "bin" for location in locations]
     found += sorted(DEBIAN.glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     return [folder for folder in found if (folder / "initdb").exists() and (folder / "postgres").exists()]
 
@@ -67,9 +66,7 @@ def copied(folder: Path) -> Path | None:
         # Made under another name, so that whoever comes meanwhile never sees half a copy.
         draft = Path(tempfile.mkdtemp(prefix="jobrunner-postgres-", dir=tempfile.gettempdir()))
         for part in ("bin", "lib", "share"):
-            shutil.copytree(
-                wheel / "pginstall18" / part, draft / wheel.name / "pginstall18" / part, symlinks=True
-            )
+            shutil.copytree(wheel / "pginstall18" / part, draft / wheel.name / "pginstall18" / part, symlinks=True)
         libraries = wheel.with_name(f"{WHEEL}.libs")
         if libraries.exists():
             shutil.copytree(libraries, draft / libraries.name)

@@ -93,9 +93,7 @@ class Commands:
             stdout, stderr = process.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:
             kill_group(process)
-            raise AssertionError(
-                f"jobrunner {' '.join(map(str, args))}: still at work after {timeout} s"
-            ) from None
+            raise AssertionError(f"jobrunner {' '.join(map(str, args))}: still at work after {timeout} s") from None
         finally:
             self._started.remove(process)
         done = Completed(process.args, process.returncode, stdout, stderr)

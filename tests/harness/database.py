@@ -32,8 +32,9 @@ class Database(ABC):
     """What a test may do with a database besides giving its URL to jobrunner.
 
     Every statement has a short connection of its own, in autocommit, with `?` as the placeholder. Rows are dicts, equal
-    on both databases: instants are aware datetimes in UTC, JSON is decoded. On SQLite that goes by the name of the column
-    (`at`, `..._at`, `..._for`, `..._until`; payload, result, progress, detail, counts): give computed columns such a name with AS.
+    on both databases: instants are aware datetimes in UTC, JSON is decoded. On SQLite that goes by the column's name
+    (`at`, `..._at`, `..._for`, `..._until`; payload, result, progress, detail, counts): give computed columns such a
+    name with AS.
     """
 
     name: str
@@ -148,9 +149,7 @@ class PostgresDatabase(Database):
 
     def execute(self, statement: str, params: Iterable[Any] = ()) -> int:
         with self.connect() as connection:
-            return connection.execute(
-                translated(statement), [to_postgres(value) for value in params]
-            ).rowcount
+            return connection.execute(translated(statement), [to_postgres(value) for value in params]).rowcount
 
     def connect(self) -> psycopg.Connection[Row]:
         """A raw connection in autocommit, for tests that hold a lock; close it yourself."""
@@ -170,9 +169,7 @@ class PostgresDatabase(Database):
         return now
 
     def set_clock_offset(self, offset: timedelta) -> None:
-        # Python counts exactly, PostgreSQL reads fractions of seconds exactly to the microsecond.
-        microseconds = offset // timedelta(microseconds=1)
-        text = f"{'-' if microseconds < 0 else ''}{abs(microseconds) // 1_000_000}.{abs(microseconds) % 1_000_000:06d} seconds"
+        text = f"{offset // timedelta(microseconds=1)} microseconds"
         statement = sql.SQL("ALTER DATABASE {} SET jobrunner.clock_offset = {}")
         with self.access.admin(self.database) as connection:
             connection.execute(statement.format(sql.Identifier(self.database), sql.Literal(text)))

@@ -51,17 +51,13 @@ class Copies:
         statement = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}")
         with self.access.admin() as connection:
             connection.execute(
-                statement.format(
-                    sql.Identifier(name), sql.Identifier(self.access.role), sql.Identifier(template)
-                )
+                statement.format(sql.Identifier(name), sql.Identifier(self.access.role), sql.Identifier(template))
             )
 
     def drop(self, name: str) -> None:
         # FORCE ends the sessions of processes that a test killed and the server has not missed yet.
         with self.access.admin() as connection:
-            connection.execute(
-                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-            )
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 class PrivatePostgres:
@@ -106,9 +102,7 @@ def migrate(url: str) -> None:
         except FileNotFoundError:
             pytest.fail(f"there is no command {COMMAND}: run `make install`", pytrace=False)
     if done.returncode != 0:
-        pytest.fail(
-            f"`jobrunner migrate` exited {done.returncode}:\n{done.stdout}{done.stderr}", pytrace=False
-        )
+        pytest.fail(f"`jobrunner migrate` exited {done.returncode}:\n{done.stdout}{done.stderr}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -131,13 +131,11 @@ def with_database(url: str, database: str) -> str:
 
 
 def create_role(access: Access, password: str) -> None:
-    statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
-        sql.Identifier(access.role), sql.Literal(password)
-    )
-    with access.admin() as connection:
-        # Another worker may have made it, or be making it right now.
-        with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-            connection.execute(statement)
+    statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(access.role), sql.Literal(password))
+    # Another worker may have made it, or be making it right now.
+    made_already = (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation)
+    with contextlib.suppress(*made_already), access.admin() as connection:
+        connection.execute(statement)
 
 
 def external_access(url: str) -> Access:

@@ -1,7 +1,4 @@
-"""Which promises the tests prove on which database. A plugin: `pytest --collect-only -p harness.promises`.
-
-It writes what it finds as JSON to the file named in PROMISES_FILE.
-"""
+"""Which promises the tests prove on which database: collected into the file named in PROMISES_FILE, as JSON."""
 
 import json
 import os
@@ -37,5 +34,7 @@ def proofs(item: pytest.Item) -> Iterator[tuple[str, str]]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    if "PROMISES_FILE" not in os.environ:
+        return
     found = [[promise, name, item.nodeid] for item in session.items for promise, name in proofs(item)]
     Path(os.environ["PROMISES_FILE"]).write_text(json.dumps(found))

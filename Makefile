@@ -1,0 +1,63 @@
+# Needs Python 3.11 or later, make and the package index; everything else is installed into $(VENV).
+# Another Python: make test PYTHON=python3.12    Arguments for pytest: make test ARGS="-k lease"
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# A stamp is written when its groups are installed: an interrupted installation is done again.
+INSTALLED := $(VENV)/.installed
+INPUTS := pyproject.toml scripts/bootstrap.py
+# An environment whose Python was upgraded away is made anew.
+INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
+
+.PHONY: broken help install demo test lint check bench clean format
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
+
+install: $(INSTALLED)-test $(INSTALLED)-lint ## Install the package and all that its development needs into .venv
+
+demo: $(INSTALLED)-demo ## Show jobrunner at work in a small application
+	@$(VENV)/bin/python examples/saas/demo.py $(ARGS)
+
+test: $(INSTALLED)-test ## Run the tests on SQLite and on a PostgreSQL of their own
+	@$(VENV)/bin/python -m pytest -n auto $(ARGS)
+
+lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner
+	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	@echo "lint: style, types and imports are in order"
+
+# One after the other, also under make -j: the last lines are those of the tests.
+check: ## Run lint, then the tests; this is what CI runs
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+bench: $(INSTALLED)-test ## Measure how fast runs are claimed and finished
+	@$(VENV)/bin/python bench/run.py $(ARGS)
+
+format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
+	@$(VENV)/bin/ruff check --quiet --fix-only .
+	@$(VENV)/bin/ruff format --quiet .
+
+clean: ## Remove everything that can be made again, the virtual environment included
+	rm -rf $(VENV) build dist demo-output *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One after the other: under make -j two installations into one environment would disturb each other.
+$(INSTALLED)-lint: | $(if $(filter lint install check,$(MAKECMDGOALS)),$(INSTALLED)-test)
+
+$(INSTALLED)-%: $(INPUTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or later is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) scripts/bootstrap.py $(VENV) $*
+	@touch $@
