@@ -12,11 +12,15 @@ from enum import Enum
 
 from jobrunner import clock
 from jobrunner.durations import format_duration
-from jobrunner.execute.frames import Frame
+from jobrunner.errors import BadPayload
+from jobrunner.execute.frames import LARGEST_BYTES, Frame
 from jobrunner.execute.process import ChildProcess
 from jobrunner.execute.supervisor import describe_exit
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
+from jobrunner.payload import check_payload
+
+_LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 
 
 class Why(Enum):
@@ -114,13 +118,13 @@ class Attempt:
         outcome = report.get("outcome")
         if outcome == "succeeded":
             # Done is done, also after a request to stop: doing it again would be worse.
-            return replace(ending, outcome=Outcome.SUCCEEDED, result=report.get("result"))
+            return replace(ending, outcome=Outcome.SUCCEEDED, result=_storable(report.get("result")))
         if self.stopping is not None:
             return self._stopped(ending)
         if outcome in ("discarded", "snoozed"):
             ending = replace(ending, outcome=Outcome(outcome))
         wait = report.get("wait_seconds")
-        if not isinstance(wait, int | float):
+        if not isinstance(wait, int | float) or not 0 <= wait <= _LONGEST_WAIT_SECONDS:
             return replace(ending, wait=self.policy.backoff.wait(self.run.attempt))
         return replace(ending, wait=timedelta(seconds=wait))
 
@@ -173,6 +177,14 @@ class Attempt:
             error_type="released",
             error=f"stopped because {self.stopping.value}{killed}",
         )
+
+
+def _storable(result: object) -> object:
+    # The child has checked it; but what comes through the channel is a handler's to forge.
+    try:
+        return check_payload({"result": result}, LARGEST_BYTES)["result"]
+    except (BadPayload, RecursionError):
+        return None
 
 
 def _text(value: object) -> str | None:

@@ -71,7 +71,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         log=Path(log).absolute() if log else None,
         # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
         state_dir=Path(reader.text("state_dir") or f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
-        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 64 * 1024 * 1024),
+        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
             "cancelled": reader.duration("keep_cancelled", "7d"),

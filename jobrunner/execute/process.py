@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from jobrunner import clock
 from jobrunner.execute.frames import BrokenFrame, Frame, Inbox, encode
@@ -41,7 +43,7 @@ class ChildProcess:
 
     def __init__(self, plan: ChildPlan) -> None:
         ours, theirs = socket.socketpair()
-        self._stacks = tempfile.TemporaryFile("ab+")  # noqa: SIM115 - lives as long as the child
+        self._stacks = _stack_file()
         descriptors = (theirs.fileno(), self._stacks.fileno())
         read_end, write_end = os.pipe()
         try:
@@ -75,6 +77,7 @@ class ChildProcess:
         self.exit_status: int | None = None
         self.silent_since: float | None = None
         self.killed_as_silent = False
+        self.bytes_written = 0
         self.send(
             {
                 "kind": "hello",
@@ -124,6 +127,7 @@ class ChildProcess:
             if not data:
                 return False
             taken += len(data)
+            self.bytes_written += len(data)
             self._tail += data
             del self._tail[: -2 * TAIL_BYTES]
         return True
@@ -184,3 +188,13 @@ class ChildProcess:
         with self._lock, suppress(ProcessLookupError, PermissionError):
             if self.exit_status is None:
                 (os.killpg if group else os.kill)(self.pid, number)
+
+
+def _stack_file() -> BinaryIO:
+    """A file without a name. In memory where the system can: the disk may be full or read-only."""
+    if not hasattr(os, "memfd_create"):
+        return tempfile.TemporaryFile("ab+")
+    descriptor = os.memfd_create("jobrunner-stacks")
+    # Appended to: after a truncation the child writes at the start again, not where it was.
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
+    return open(descriptor, "ab+")

@@ -164,9 +164,15 @@ class Supervisor:
             start.error = str(frame["error"])
             child.kill()
         elif frame["kind"] == "ready":
+            try:
+                policies = [Policy.from_data(data) for data in frame["policies"]]
+            except (KeyError, TypeError, ValueError, OverflowError):
+                start.error = "its greeting makes no sense"
+                child.kill()
+                return
             del self._starting[child]
             self.idle.append(child)
-            yield Ready(child, [Policy.from_data(data) for data in frame["policies"]])
+            yield Ready(child, policies)
 
     def _bury(self) -> Iterator[Event]:
         for child in list(self._all):

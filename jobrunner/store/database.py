@@ -87,19 +87,18 @@ class Database:
         return self._connection
 
     def _persist(self, once: Callable[[], T]) -> T:
-        for pause in _PAUSES_SECONDS:
+        give_up_at = clock.elapsed() + self.patience.total_seconds()
+        for pause in (*_PAUSES_SECONDS, None):
             try:
                 return once()
             except exc.DBAPIError as error:
                 if not dialect.is_transient(error):
                     raise
+                # A wait for a lock has used up the patience already; whoever holds leases must not wait longer.
+                if pause is None or clock.elapsed() >= give_up_at:
+                    raise self._unreachable(error.orig or error) from None
                 time.sleep(pause)
-        try:
-            return once()
-        except exc.DBAPIError as error:
-            if dialect.is_transient(error):
-                raise self._unreachable(error.orig or error) from None
-            raise
+        raise AssertionError("the last round returns or raises")
 
     def _once(self, work: Callable[[Connection], T], *, writes: bool) -> T:
         self._busy_since = clock.elapsed()

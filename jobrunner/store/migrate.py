@@ -71,7 +71,9 @@ def _fill(database: Database) -> None:
 
 def check_schema(connection: Connection) -> None:
     """Raise SchemaMismatch unless this code and the schema serve each other. Expects any transaction."""
-    revision = connection.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar_one_or_none()
+    revision: str | None = connection.execute(
+        select(column("version_num")).select_from(table(VERSION_TABLE))
+    ).scalar_one_or_none()
     if revision is None or int(revision) < SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
     oldest = connection.execute(select(job_state.c.oldest_code)).scalar_one()
