@@ -29,10 +29,7 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
     """Raise ConfigurationError unless the function takes a context first and the rest by keyword."""
     name = getattr(function, "__name__", "the handler")
     parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or parameters[0].kind not in (
-        Parameter.POSITIONAL_ONLY,
-        Parameter.POSITIONAL_OR_KEYWORD,
-    ):
+    if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
         raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
     for parameter in parameters[1:]:
         if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):

@@ -44,6 +44,12 @@ class Attempt:
         self.stopping: Why | None = None
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
+        self._bytes_seen = child.bytes_written
+
+    def has_new_output(self) -> bool:
+        """Whether the handler has written anything since this was last asked."""
+        before, self._bytes_seen = self._bytes_seen, self.child.bytes_written
+        return self._bytes_seen != before
 
     def frame(self, result_limit: int) -> Frame:
         """What the child is told."""
@@ -74,11 +80,7 @@ class Attempt:
         self.stopping = why
         now = clock.elapsed()
         seconds = (self.policy.kill_after if within is None else within).total_seconds()
-        self._signals = [
-            (now, "ask"),
-            (now + seconds / 2, "interrupt"),
-            (now + seconds, "kill"),
-        ]
+        self._signals = [(now, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
         if not seconds:
             self._signals = [(now, "kill")]
         self.advance()
@@ -145,11 +147,7 @@ class Attempt:
 
     def never_began(self) -> Ending:
         """The child did not take the run."""
-        return Ending(
-            Outcome.RELEASED,
-            error_type="released",
-            error="the child was gone before it began",
-        )
+        return Ending(Outcome.RELEASED, error_type="released", error="the child was gone before it began")
 
     def _stopped(self, ending: Ending) -> Ending:
         assert self.stopping is not None
@@ -165,12 +163,7 @@ class Attempt:
                 wait=self.policy.backoff.wait(self.run.attempt),
             )
         if self.stopping is Why.CANCEL:
-            return replace(
-                ending,
-                outcome=Outcome.CANCELLED,
-                error_type="cancelled",
-                error=f"cancelled{killed}",
-            )
+            return replace(ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
         return replace(
             ending,
             outcome=Outcome.RELEASED,

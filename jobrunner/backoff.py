@@ -68,23 +68,11 @@ def fixed(wait: Duration, *, jitter: float = 0.2) -> Backoff:
     return Backoff("fixed", (_seconds(wait),), exponent=1.0, jitter=_share(jitter))
 
 
-def exponential(
-    base: Duration = "1m",
-    *,
-    cap: Duration = "30m",
-    factor: float = 2.0,
-    jitter: float = 0.2,
-) -> Backoff:
+def exponential(base: Duration = "1m", *, cap: Duration = "30m", factor: float = 2.0, jitter: float = 0.2) -> Backoff:
     """``base``, ``base`` × factor, ``base`` × factor² and so on, never more than ``cap``."""
     if not 1 <= factor <= 1000:
         raise UsageError(f"a backoff factor of {factor} is out of range; it must lie between 1 and 1000")
-    return Backoff(
-        "exponential",
-        (_seconds(base),),
-        exponent=factor,
-        cap_seconds=_seconds(cap),
-        jitter=_share(jitter),
-    )
+    return Backoff("exponential", (_seconds(base),), exponent=factor, cap_seconds=_seconds(cap), jitter=_share(jitter))
 
 
 def waits(*each: Duration, jitter: float = 0.2) -> Backoff:
@@ -95,22 +83,12 @@ def waits(*each: Duration, jitter: float = 0.2) -> Backoff:
 
 
 def polynomial(
-    base: Duration = "10s",
-    *,
-    power: float = 2.0,
-    cap: Duration = timedelta(days=1),
-    jitter: float = 0.2,
+    base: Duration = "10s", *, power: float = 2.0, cap: Duration = timedelta(days=1), jitter: float = 0.2
 ) -> Backoff:
     """attempts to the power of ``power``, times ``base``: by default attempts² × 10 s."""
     if not 0 < power <= 10:
         raise UsageError(f"a backoff power of {power} is out of range; it must lie above 0 and up to 10")
-    return Backoff(
-        "polynomial",
-        (_seconds(base),),
-        exponent=power,
-        cap_seconds=_seconds(cap),
-        jitter=_share(jitter),
-    )
+    return Backoff("polynomial", (_seconds(base),), exponent=power, cap_seconds=_seconds(cap), jitter=_share(jitter))
 
 
 def _seconds(wait: Duration) -> float:

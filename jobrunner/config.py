@@ -42,10 +42,7 @@ class Config:
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
     """Read the settings. ``flags`` that are None were not given. Raises ConfigurationError naming the setting."""
-    reader = _Reader(
-        environ,
-        {name: value for name, value in (flags or {}).items() if value is not None},
-    )
+    reader = _Reader(environ, {name: value for name, value in (flags or {}).items() if value is not None})
     lease = reader.duration("lease", "60s")
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise ConfigurationError("JOBRUNNER_LEASE must lie between 1s and 10m")

@@ -29,20 +29,7 @@ ALIASES = {
 }
 
 # Spelled out: the calendar module of Python speaks the language of the locale.
-_MONTH_NAMES = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-)
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
 _WEEKDAYS = {name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
 
@@ -144,17 +131,11 @@ def _split(expression: str) -> list[str]:
     # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
     parts = expression.replace("\t", " ").split()
     if not parts:
-        raise _refusal(
-            expression,
-            "it is empty; write five fields such as '0 2 * * *', or '@daily'",
-        )
+        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', or '@daily'")
     if parts[0].startswith("@"):
         return _alias(expression, parts)
     if "=" in parts[0]:
-        raise _refusal(
-            expression,
-            "variables have no place in it; the zone goes into the timezone setting",
-        )
+        raise _refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
     if len(parts) != 5:
         raise _refusal(
             expression,
@@ -166,18 +147,12 @@ def _split(expression: str) -> list[str]:
 
 def _must_be_plain(expression: str) -> None:
     if len(expression) > MAX_LENGTH:
-        raise _refusal(
-            expression,
-            f"it has {len(expression)} characters, at most {MAX_LENGTH} are read",
-        )
+        raise _refusal(expression, f"it has {len(expression)} characters, at most {MAX_LENGTH} are read")
     for character in expression:
         if character in "\r\n":
             raise _refusal(expression, "it must be one line; remove the line break")
         if not (character == "\t" or " " <= character <= "~"):
-            raise _refusal(
-                expression,
-                f"only plain ASCII characters are read; replace {quoted(character)}",
-            )
+            raise _refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
 
 
 def _alias(expression: str, parts: list[str]) -> list[str]:
@@ -189,10 +164,7 @@ def _alias(expression: str, parts: list[str]) -> list[str]:
             " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
         )
     if name not in ALIASES:
-        raise _refusal(
-            expression,
-            f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}",
-        )
+        raise _refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
     if len(parts) > 1:
         raise _refusal(expression, f"{name} stands alone; remove what follows it")
     return ALIASES[name].split()

@@ -9,27 +9,22 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
 from jobrunner import clock, faults
 from jobrunner.attempt import Attempt, Why
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, UsageError
+from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UsageError
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import ChildProcess
-from jobrunner.execute.supervisor import (
-    Died,
-    Event,
-    Ready,
-    Said,
-    StartFailed,
-    Supervisor,
-)
+from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy
+from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.stopping import StopRequest
 from jobrunner.store import claims, ticks
@@ -38,6 +33,7 @@ from jobrunner.store.database import Connection, Database
 _TURN_SECONDS = 0.5
 _MOST_FAILED_STARTS = 2
 _LOOK_AGAIN_SECONDS = 1.0
+_PROGRESS_BYTES = 4096
 _TROUBLE_SECONDS = 5.0
 """A restart of the database takes this long at most, or the tick gives up: the next one comes in a minute."""
 
@@ -63,13 +59,7 @@ class Drain:
         self._log = log
         self._stop = stop
         self._types = types
-        self._heartbeat = Heartbeat(
-            database,
-            lease=config.lease,
-            every=config.heartbeat,
-            log=log,
-            wake=supervisor.wake,
-        )
+        self._heartbeat = Heartbeat(database, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake)
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
         self._attempts: dict[ChildProcess, Attempt] = {}
         self._policies: dict[str, Policy] | None = None
@@ -132,6 +122,8 @@ class Drain:
         self._hear_news()
         for attempt in self._attempts.values():
             attempt.advance()
+            if attempt.has_new_output():
+                self._heartbeat.report(attempt.run.lease, output=attempt.child.output())
         self._stop_if_told()
         self._finalizer.work()
 
@@ -149,7 +141,12 @@ class Drain:
             return
         room = self._config.concurrency - len(self._supervisor)
         for _ in range(min(count, room)):
-            self._supervisor.spawn()
+            try:
+                self._supervisor.spawn()
+            except OSError as error:
+                # Out of processes, memory or descriptors: those that there are go on.
+                self._handle(StartFailed(f"starting a child failed: {error.strerror}"))
+                return
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
@@ -182,7 +179,8 @@ class Drain:
             return
         lease = attempt.run.lease
         if said.frame["kind"] == "progress":
-            self._heartbeat.report(lease, progress=said.frame.get("progress"))
+            with suppress(BadPayload):
+                self._heartbeat.report(lease, progress=check_payload(said.frame.get("progress"), _PROGRESS_BYTES))
             return
         if said.frame.get("run_id") != lease.run_id:
             return

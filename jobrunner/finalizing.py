@@ -34,13 +34,7 @@ class Finalizer:
     """The attempts that have ended and are not written yet. Main thread only."""
 
     def __init__(
-        self,
-        config: Config,
-        owner: Owner,
-        database: Database,
-        heartbeat: Heartbeat,
-        log: Log,
-        counts: Counter[str],
+        self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log, counts: Counter[str]
     ) -> None:
         self.pending: list[_Pending] = []
         self.trouble: DatabaseUnavailable | None = None
@@ -105,11 +99,7 @@ class Finalizer:
             self.trouble = error
             self._heartbeat.let_go(pending.run.lease)
             self._counts["lost"] += 1
-            self._say(
-                "not finalized",
-                pending,
-                f"the lease ended before the database answered: {error}",
-            )
+            self._say("not finalized", pending, f"the lease ended before the database answered: {error}")
             return True
         pending.try_at = clock.elapsed() + pending.pause_seconds
         pending.pause_seconds = min(pending.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
@@ -136,10 +126,4 @@ class Finalizer:
 
     def _say(self, event: str, pending: _Pending, result: str) -> None:
         run = pending.run
-        self._log.warning(
-            event,
-            run_id=run.lease.run_id,
-            job_type=run.job_type,
-            attempt=run.attempt,
-            result=result,
-        )
+        self._log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result=result)

@@ -50,13 +50,7 @@ class Heartbeat(threading.Thread):
     """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
 
     def __init__(
-        self,
-        main: Database,
-        *,
-        lease: timedelta,
-        every: timedelta,
-        log: Log,
-        wake: Callable[[], None],
+        self, main: Database, *, lease: timedelta, every: timedelta, log: Log, wake: Callable[[], None]
     ) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
         self.news: queue.SimpleQueue[tuple[News, Lease]] = queue.SimpleQueue()
@@ -160,11 +154,7 @@ class Heartbeat(threading.Thread):
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the thread must live: without it nobody fences
-            self._log.error(
-                "heartbeat",
-                result="failed",
-                error=f"{type(error).__name__}: {error}"[:500],
-            )
+            self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
         else:
             self._beat_at = sent_at
 
@@ -179,10 +169,6 @@ class Heartbeat(threading.Thread):
 
         def work(connection: Connection) -> dict[Lease, bool]:
             renewed = claims.renew(connection, leases, self._lease)
-            claims.report(
-                connection,
-                {lease: columns[lease] for lease in columns if lease in renewed},
-            )
             self._database.reach("heartbeat.before_commit")
             return renewed
 
@@ -194,6 +180,9 @@ class Heartbeat(threading.Thread):
                 self._tell(News.LEASE_LOST, lease)
             elif renewed[lease]:
                 self._tell(News.CANCEL_REQUESTED, lease)
+        if columns:
+            # Apart from the renewal: what a handler says must not be able to cost a lease.
+            self._database.write(lambda connection: claims.report(connection, columns))
 
     def _fence(self) -> None:
         with self._lock:

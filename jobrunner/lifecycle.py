@@ -64,45 +64,15 @@ class Transition:
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
     Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due"),
-    Transition(
-        Event.START,
-        (Status.RUNNING,),
-        Status.RUNNING,
-        "handed to a child: attempts + 1",
-    ),
+    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "handed to a child: attempts + 1"),
     Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
-    Transition(
-        Event.FAIL,
-        (Status.RUNNING,),
-        Status.FAILED,
-        "error, timeout or crash, attempts left",
-    ),
+    Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
     Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
-    Transition(
-        Event.RELEASE,
-        (Status.RUNNING,),
-        Status.QUEUED,
-        "shut down at work, or snoozed: attempts - 1",
-    ),
-    Transition(
-        Event.CANCEL,
-        (Status.RUNNING, *CLAIMABLE),
-        Status.CANCELLED,
-        "a person; any end but success",
-    ),
-    Transition(
-        Event.DISCARD,
-        (Status.QUEUED, Status.FAILED, Status.CANCELLED),
-        Status.DEAD,
-        "a person, with a reason",
-    ),
-    Transition(
-        Event.RETRY,
-        (Status.FAILED, Status.DEAD, Status.CANCELLED),
-        Status.QUEUED,
-        "a person",
-    ),
+    Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
+    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
+    Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"),
+    Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
     Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),
 )
 _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
@@ -183,11 +153,7 @@ class Verdict:
     error: str | None
 
 
-def decide(
-    run: Standing,
-    ending: Ending,
-    default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait,
-) -> Verdict:
+def decide(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait) -> Verdict:
     """Where a running row goes when its attempt ends. Success stands; cancel wins over everything else."""
     if ending.outcome is Outcome.SUCCEEDED:
         return _verdict(run, Event.SUCCEED, ending, releases=0, lease_expiries=0)
@@ -195,12 +161,7 @@ def decide(
         outcome = Outcome.CANCELLED if run.started else None
         return replace(_verdict(run, Event.CANCEL, ending), outcome=outcome)
     if not run.started:
-        return replace(
-            _verdict(run, Event.HAND_BACK, ending),
-            outcome=None,
-            error=None,
-            error_type=None,
-        )
+        return replace(_verdict(run, Event.HAND_BACK, ending), outcome=None, error=None, error_type=None)
     if ending.outcome is Outcome.SNOOZED:
         wait = ending.wait or timedelta(0)
         return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
@@ -212,12 +173,7 @@ def decide(
 def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
     if run.releases + 1 < MOST_RELEASES_IN_A_ROW:
         return _verdict(
-            run,
-            Event.RELEASE,
-            ending,
-            wait=timedelta(0),
-            attempts=run.attempts - 1,
-            releases=run.releases + 1,
+            run, Event.RELEASE, ending, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
         )
     # A run that no tick lives long enough for would be handed back for ever: the tenth time counts.
     told = replace(

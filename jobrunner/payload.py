@@ -109,14 +109,5 @@ def _too_large(limit_bytes: int) -> BadPayload:
 
 
 def _json_name(value: object) -> str:
-    names = {
-        str: "a string",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        type(None): "null",
-    }
-    return names.get(
-        type(value),
-        "an array" if isinstance(value, list | tuple) else type(value).__name__,
-    )
+    names = {str: "a string", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
+    return names.get(type(value), "an array" if isinstance(value, list | tuple) else type(value).__name__)

@@ -74,17 +74,10 @@ class Recurrence:
 
         `after` is an aware datetime; a naive one raises ValueError.
         """
-        fields, zone, after = (
-            read(self.expression),
-            _zone(self.timezone),
-            _bounded(after),
-        )
+        fields, zone, after = (read(self.expression), _zone(self.timezone), _bounded(after))
         horizon = min(after, _LATEST - timedelta(days=HORIZON_DAYS)) + timedelta(days=HORIZON_DAYS)
         while after < horizon:
-            reading = next(
-                _readings(fields.text, _clock(after, -_REACH), _clock(horizon, _REACH)),
-                None,
-            )
+            reading = next(_readings(fields.text, _clock(after, -_REACH), _clock(horizon, _REACH)), None)
             if reading is None:
                 return None
             # Most schedules are sparse: jump near the next reading and look closely only there.
@@ -117,11 +110,7 @@ class Recurrence:
         for stretch in _stretches(fields.fixed_time, zone, _bounded(after), _bounded(until)):
             found = _tally(fields, stretch)
             if found.count:
-                first, last, count = (
-                    first or found.first,
-                    found.last,
-                    count + found.count,
-                )
+                first, last, count = (first or found.first, found.last, count + found.count)
         return Slots(first, last, count)
 
 
@@ -228,16 +217,9 @@ def _tally(fields: Fields, stretch: _Stretch) -> Slots:
     times = _times_of_day(fields.minute, fields.hour)
     midnight = stretch.low.replace(hour=0, minute=0, second=0, microsecond=0)
     for day in _readings(fields.days_only, midnight - _INSTANT_BEFORE, stretch.high):
-        begin, end = (
-            bisect_right(times, stretch.low - day),
-            bisect_right(times, stretch.high - day),
-        )
+        begin, end = (bisect_right(times, stretch.low - day), bisect_right(times, stretch.high - day))
         if begin < end:
-            first, last, count = (
-                first or day + times[begin],
-                day + times[end - 1],
-                count + end - begin,
-            )
+            first, last, count = (first or day + times[begin], day + times[end - 1], count + end - begin)
     if first is None or last is None:
         return Slots(None, None, 0)
     return Slots(stretch.instant(first), stretch.instant(last), 1 if stretch.all_at else count)

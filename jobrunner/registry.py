@@ -15,12 +15,7 @@ from jobrunner import arguments, backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.model import (
-    DEFAULT_KILL_AFTER,
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_TIMEOUT,
-    Policy,
-)
+from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Policy
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Transaction
@@ -38,11 +33,7 @@ class Job(Generic[P, R]):
     """A handler: still callable as the function that it is, and enqueueable."""
 
     def __init__(
-        self,
-        function: Callable[P, R],
-        policy: Policy,
-        retry_on: Exceptions | None,
-        discard_on: Exceptions,
+        self, function: Callable[P, R], policy: Policy, retry_on: Exceptions | None, discard_on: Exceptions
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -121,13 +112,7 @@ def job(
         if job_type in _registered:
             raise ConfigurationError(f"two handlers are named {job_type!r}; a job type has one")
         arguments.check_handler(function, reserved=_OPTIONS)
-        policy = Policy(
-            job_type,
-            _attempts(max_attempts),
-            _timeout(timeout),
-            backoff,
-            parse_duration(kill_after),
-        )
+        policy = Policy(job_type, _attempts(max_attempts), _timeout(timeout), backoff, parse_duration(kill_after))
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or ())
         _registered[job_type] = registered
         return registered

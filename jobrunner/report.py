@@ -19,25 +19,14 @@ _WORDS = {
 
 def log_claimed(log: Log, run: ClaimedRun) -> None:
     """A run was claimed and its attempt begins."""
-    log.info(
-        "claimed",
-        run_id=run.lease.run_id,
-        job_type=run.job_type,
-        attempt=run.attempt,
-        result="running",
-    )
+    log.info("claimed", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="running")
 
 
 def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     """An attempt has ended; returns the word that is counted for it."""
     verdict = ended.verdict
     word = _WORDS[verdict.event]
-    fields = {
-        "run_id": ended.run_id,
-        "job_type": ended.job_type,
-        "attempt": ended.attempt,
-        "result": word,
-    }
+    fields = {"run_id": ended.run_id, "job_type": ended.job_type, "attempt": ended.attempt, "result": word}
     if verdict.error is not None:
         fields |= {"error_type": verdict.error_type, "error": verdict.error}
     if verdict.event is Event.FAIL:

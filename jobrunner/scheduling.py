@@ -59,12 +59,7 @@ def _expand_one(database: Database, definition_id: int, log: Log, counts: Counte
         return
     name = expanded.definition.name
     if expanded.is_new_problem:
-        log.error(
-            "schedule",
-            schedule=name,
-            result="cannot be read",
-            error=expanded.expansion.problem,
-        )
+        log.error("schedule", schedule=name, result="cannot be read", error=expanded.expansion.problem)
     if expanded.run_id is not None:
         counts["expanded"] += 1
         log.info(
@@ -78,11 +73,4 @@ def _expand_one(database: Database, definition_id: int, log: Log, counts: Counte
     if expanded.expansion.skipped is not None:
         first, last, count = expanded.expansion.skipped
         counts["skipped"] += count
-        log.warning(
-            "skipped",
-            schedule=name,
-            slots=count,
-            first=str(first),
-            last=str(last),
-            result="misfire",
-        )
+        log.warning("skipped", schedule=name, slots=count, first=str(first), last=str(last), result="misfire")

@@ -10,12 +10,7 @@ from jobrunner.durations import Duration, parse_duration
 class Retry(Exception):
     """Try again: after ``after``, or by the type's backoff. The attempt is charged."""
 
-    def __init__(
-        self,
-        reason: str = "the handler asked for another attempt",
-        *,
-        after: Duration | None = None,
-    ):
+    def __init__(self, reason: str = "the handler asked for another attempt", *, after: Duration | None = None):
         super().__init__(reason)
         self.after: timedelta | None = None if after is None else parse_duration(after)
 

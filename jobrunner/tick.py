@@ -43,12 +43,7 @@ class Tick:
     """What one tick carries along."""
 
     def __init__(
-        self,
-        config: Config,
-        database: Database,
-        log: Log,
-        types: Collection[str] | None,
-        stop: StopRequest,
+        self, config: Config, database: Database, log: Log, types: Collection[str] | None, stop: StopRequest
     ) -> None:
         self._config = config
         self._database = database
@@ -111,15 +106,7 @@ class Tick:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
         plan = ChildPlan(config.imports, config.app_dir, self._mark)
         supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
-        drain = Drain(
-            config,
-            self._owner,
-            self._database,
-            supervisor,
-            self._log,
-            self._stop,
-            self._types,
-        )
+        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types)
         with self._stop.waking(supervisor.wake_descriptor):
             try:
                 drain.run()

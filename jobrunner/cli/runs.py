@@ -23,43 +23,16 @@ from jobrunner.text import one_line, visible_block
 
 @click.command()
 @click.argument("job_type", metavar="TYPE")
-@click.option(
-    "--payload",
-    default="{}",
-    metavar="JSON|@FILE|-",
-    help="A JSON object. [default: {}]",
-)
-@click.option(
-    "--run-at",
-    metavar="TIME",
-    help="ISO 8601 with an offset, or +5m from now. [default: now]",
-)
-@click.option(
-    "--priority",
-    type=int,
-    default=0,
-    help="Higher runs first, -1000 to 1000. [default: 0]",
-)
+@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="A JSON object. [default: {}]")
+@click.option("--run-at", metavar="TIME", help="ISO 8601 with an offset, or +5m from now. [default: now]")
+@click.option("--priority", type=int, default=0, help="Higher runs first, -1000 to 1000. [default: 0]")
 @click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
 @click.option("--max-attempts", type=int, metavar="N", help="Instead of the type's own.")
-@click.option(
-    "--timeout",
-    metavar="DURATION",
-    help='Instead of the type\'s own; "none": no limit.',
-)
-@click.option(
-    "--allow-unknown",
-    is_flag=True,
-    help="Also a type that only other hosts have a handler for.",
-)
+@click.option("--timeout", metavar="DURATION", help='Instead of the type\'s own; "none": no limit.')
+@click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
 def enqueue(
-    job_type: str,
-    payload: str,
-    run_at: str | None,
-    allow_unknown: bool,
-    as_json: bool,
-    **options: Any,
+    job_type: str, payload: str, run_at: str | None, allow_unknown: bool, as_json: bool, **options: Any
 ) -> None:
     """Enqueue a run and print its id.
 
@@ -109,12 +82,7 @@ def retry(job_ids: tuple[int, ...], force: bool) -> None:
         Status.SUCCEEDED: f"its work is done{hint}",
     }
     who = session.actor()
-    _each(
-        job_ids,
-        partial(store.retry, actor=who, force=force),
-        "queued again",
-        refusals,
-    )
+    _each(job_ids, partial(store.retry, actor=who, force=force), "queued again", refusals)
 
 
 @click.command()
@@ -133,21 +101,12 @@ def cancel(job_ids: tuple[int, ...]) -> None:
 def discard(job_ids: tuple[int, ...], reason: str) -> None:
     """Give waiting or cancelled runs up: dead, with the reason as their error."""
     ended = "it has ended already"
-    refusals = {
-        Status.RUNNING: "it is at work; cancel it first",
-        Status.SUCCEEDED: ended,
-        Status.DEAD: ended,
-    }
+    refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
     who, why = session.actor(), one_line(reason)
     _each(job_ids, partial(store.discard, actor=who, reason=why), "discarded", refusals)
 
 
-def _each(
-    job_ids: tuple[int, ...],
-    change: Callable[..., Answer],
-    done: str,
-    refusals: dict[Status, str],
-) -> None:
+def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:
     """Change each run in a transaction of its own: a refused id leaves the others done, and the exit code says so."""
     database = session.open_database(session.load())
     all_done = True
@@ -159,10 +118,7 @@ def _each(
         elif answer.status is None:
             click.echo(f"jobrunner: there is no run {run_id}", err=True)
         else:
-            click.echo(
-                f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}",
-                err=True,
-            )
+            click.echo(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}", err=True)
         all_done = all_done and answer.applied
     if not all_done:
         raise click.exceptions.Exit(1)
@@ -186,10 +142,7 @@ def show(job_id: int, as_json: bool) -> None:
     for attempt in attempts:
         texts = {name: attempt.pop(name) for name in ("traceback", "output")}
         click.echo(f"\nattempt {attempt.pop('sequence')}")
-        render.fields(
-            {name: value for name, value in attempt.items() if value is not None},
-            indent="  ",
-        )
+        render.fields({name: value for name, value in attempt.items() if value is not None}, indent="  ")
         for name, text in texts.items():
             if text:
                 _echo_block(name, text)

@@ -25,19 +25,9 @@ def schedule() -> None:
 @schedule.command()
 @click.argument("name")
 @click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
-@click.option(
-    "--cron",
-    required=True,
-    metavar="EXPR",
-    help="Five fields as in crontab, or @daily and the like.",
-)
+@click.option("--cron", required=True, metavar="EXPR", help="Five fields as in crontab, or @daily and the like.")
 @click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
-@click.option(
-    "--payload",
-    default="{}",
-    metavar="JSON|@FILE|-",
-    help="For each run. [default: {}]",
-)
+@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="For each run. [default: {}]")
 def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = session.load()

@@ -81,13 +81,7 @@ def _show(found: dict[str, Any]) -> None:
         "dead",
         ("ID", "TYPE", "ATTEMPTS", "SINCE", "ERROR"),
         [
-            (
-                row["id"],
-                row["job_type"],
-                row["attempts"],
-                render.instant(row["finished_at"]),
-                _error(row),
-            )
+            (row["id"], row["job_type"], row["attempts"], render.instant(row["finished_at"]), _error(row))
             for row in found["dead"]
         ],
     )

@@ -14,10 +14,7 @@ from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
 
 _LARGEST_ID = 2**63 - 1
-_ISO = re.compile(
-    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?",
-    re.ASCII,
-)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
 class JobId(click.ParamType[int]):
@@ -29,11 +26,7 @@ class JobId(click.ParamType[int]):
         """Raises click's usage error for anything else."""
         text = str(value)
         if not (text.isascii() and text.isdigit()) or not 0 < int(text[:20]) <= _LARGEST_ID:
-            self.fail(
-                f"{text[:40]!r} is not the id of a run; it is a positive whole number",
-                param,
-                ctx,
-            )
+            self.fail(f"{text[:40]!r} is not the id of a run; it is a positive whole number", param, ctx)
         return int(text)
 
 

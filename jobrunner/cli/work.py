@@ -14,28 +14,12 @@ from jobrunner.registry import check_job_type
 
 
 @click.command()
-@click.option(
-    "--budget",
-    metavar="DURATION",
-    help="Claim for this long, then only finish. [default: 50s]",
-)
-@click.option(
-    "--grace",
-    metavar="DURATION",
-    help="On SIGTERM, what handlers get to finish. [default: 10s]",
-)
-@click.option(
-    "--concurrency",
-    metavar="N",
-    help="Runs at work on this host, all ticks together. [default: 4]",
-)
+@click.option("--budget", metavar="DURATION", help="Claim for this long, then only finish. [default: 50s]")
+@click.option("--grace", metavar="DURATION", help="On SIGTERM, what handlers get to finish. [default: 10s]")
+@click.option("--concurrency", metavar="N", help="Runs at work on this host, all ticks together. [default: 4]")
 @click.option("--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]")
 @click.option("--types", metavar="TYPE,…", help="Only these job types.")
-@click.option(
-    "--log-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Append JSON lines to it.",
-)
+@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append JSON lines to it.")
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
 def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) -> None:
     """Do what is due, then exit. Cron calls this every minute; ticks may overlap.
@@ -58,11 +42,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 
 
 @click.command()
-@click.option(
-    "--sql",
-    is_flag=True,
-    help="Print the SQL that builds the schema, for somebody else to run.",
-)
+@click.option("--sql", is_flag=True, help="Print the SQL that builds the schema, for somebody else to run.")
 def migrate(sql: bool) -> None:
     """Create the tables, or bring them to this version. Safe to run at every deploy, from many hosts."""
     from jobrunner.store import migrate as migrations

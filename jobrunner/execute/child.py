@@ -123,19 +123,11 @@ class Child:
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame) -> Frame:
         if job is None:
-            return {
-                "outcome": "failed",
-                "error_type": "UnknownJobType",
-                "error": "no handler of this name",
-            }
+            return {"outcome": "failed", "error_type": "UnknownJobType", "error": "no handler of this name"}
         try:
             job.check(frame["payload"])
         except BadPayload as error:
-            return {
-                "outcome": "discarded",
-                "error_type": "bad_payload",
-                "error": str(error),
-            }
+            return {"outcome": "discarded", "error_type": "bad_payload", "error": str(error)}
         context = self._context_of(frame)
         # Before each run: a handler or its module may have set a handler of its own.
         signal.signal(signal.SIGTERM, self._on_sigterm)
@@ -175,10 +167,7 @@ class Child:
         )
 
     def _tell(self, progress: Mapping[str, Any]) -> None:
-        self._progress = {
-            "kind": "progress",
-            "progress": payload.check_payload(progress),
-        }
+        self._progress = {"kind": "progress", "progress": payload.check_payload(progress)}
         # A handler may tell a million times; the parent needs to know ten times a second at most.
         if clock.elapsed() - self._progress_sent_at >= _PROGRESS_EVERY_SECONDS:
             self._progress_sent_at = clock.elapsed()
@@ -196,11 +185,7 @@ class Child:
 
 def _asked(signal_: Retry | Discard | Snooze, job: Job[Any, Any], attempt: int) -> Frame:
     if isinstance(signal_, Snooze):
-        return {
-            "outcome": "snoozed",
-            "wait_seconds": signal_.wait.total_seconds(),
-            "error": _text(signal_),
-        }
+        return {"outcome": "snoozed", "wait_seconds": signal_.wait.total_seconds(), "error": _text(signal_)}
     named = {"error_type": type(signal_).__name__, "error": _text(signal_)}
     if isinstance(signal_, Discard):
         return {"outcome": "discarded", **named}

@@ -79,11 +79,7 @@ class ChildProcess:
         self.killed_as_silent = False
         self.bytes_written = 0
         self.send(
-            {
-                "kind": "hello",
-                "imports": list(plan.imports),
-                "app_dir": str(plan.app_dir) if plan.app_dir else None,
-            }
+            {"kind": "hello", "imports": list(plan.imports), "app_dir": str(plan.app_dir) if plan.app_dir else None}
         )
 
     @property

@@ -35,6 +35,7 @@ from jobrunner.model import ClaimedRun, Lease, Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
 from jobrunner.store.schema import job_claimable, job_runs
+from jobrunner.text import storable
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -139,15 +140,12 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
 def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> None:
     """Write ``progress`` and the tail of ``output`` of runs at work. A lost lease changes nothing."""
     for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
-        connection.execute(update(job_runs).where(*_held(lease)).values(**columns))
+        texts = {name: storable(value) for name, value in columns.items() if isinstance(value, str)}
+        connection.execute(update(job_runs).where(*_held(lease)).values(**{**columns, **texts}))
 
 
 def _held(lease: Lease) -> tuple[Any, ...]:
-    return (
-        job_runs.c.id == lease.run_id,
-        job_runs.c.status == RUNNING,
-        job_runs.c.lease_token == lease.token,
-    )
+    return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
 
 
 def _places_taken(connection: Connection, host: str) -> int:
@@ -155,11 +153,7 @@ def _places_taken(connection: Connection, host: str) -> int:
     statement = (
         select(func.count())
         .select_from(job_runs)
-        .where(
-            job_runs.c.status == RUNNING,
-            job_runs.c.host == host,
-            job_runs.c.locked_until > now(),
-        )
+        .where(job_runs.c.status == RUNNING, job_runs.c.host == host, job_runs.c.locked_until > now())
     )
     return connection.execute(statement).scalar_one()
 
@@ -222,16 +216,11 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
             updated_at=now(),
             **charged,
         )
-        .returning(
-            *(columns[name] for name in _RETURNED),
-        )
+        .returning(*(columns[name] for name in _RETURNED))
     )
 
 
-_CLAIMABLE: tuple[ColumnElement[str], ...] = (
-    literal_column("'queued'"),
-    literal_column("'failed'"),
-)
+_CLAIMABLE: tuple[ColumnElement[str], ...] = (literal_column("'queued'"), literal_column("'failed'"))
 _RETURNED = (
     "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
     "timeout", "priority", "run_at", "scheduled_for", "claimed_at",
@@ -242,10 +231,7 @@ def _of_type(type_count: int, name: str, type_: Any) -> Any:
     """The policy of the row's type: written onto the run, where recovery, which imports no user code, finds it."""
     return case(
         *(
-            (
-                job_runs.c.job_type == bindparam(f"type_{index}"),
-                bindparam(f"{name}_{index}", type_=type_),
-            )
+            (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
             for index in range(type_count)
         )
     )
@@ -272,9 +258,6 @@ def _renew_statement() -> Update:
     return (
         update(job_runs)
         .where(columns.id.in_(select(held.c.id)), columns.status == RUNNING)
-        .values(
-            locked_until=later(bindparam("lease_seconds", type_=Float)),
-            heartbeat_at=now(),
-        )
+        .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
         .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
     )

@@ -247,10 +247,7 @@ def lock_host_places(connection: Connection, host: str) -> None:
     A transaction-level lock: a session-level one is lost behind a transaction pooler.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(
-            text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"),
-            {"host": host},
-        )
+        connection.execute(text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"), {"host": host})
 
 
 def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
@@ -349,32 +346,17 @@ def refusal_reason(error: BaseException) -> str:
 
 
 _REASONS = (
-    (
-        r"password authentication failed|no password supplied",
-        "the user name or password was refused",
-    ),
+    (r"password authentication failed|no password supplied", "the user name or password was refused"),
     (r"role .* does not exist", "the user does not exist there"),
     (r"database .* does not exist", "the server has no database of that name"),
     (r"pg_hba", "the server's pg_hba.conf does not let this user and host in"),
     (r"too many (clients|connections)", "the server has no free connection"),
-    (
-        r"starting up|shutting down|recovery",
-        "the server is starting up or shutting down",
-    ),
+    (r"starting up|shutting down|recovery", "the server is starting up or shutting down"),
     (r"refused", "nothing listens there (connection refused)"),
     (r"timeout|timed out", "it did not answer in time"),
-    (
-        r"resolve|name or service|nodename|no address",
-        "the host name cannot be resolved",
-    ),
-    (
-        r"no such file|unable to open",
-        "there is no such file or socket, or it may not be opened",
-    ),
-    (
-        r"not a database|malformed|file is encrypted",
-        "the file is not an SQLite database",
-    ),
+    (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
+    (r"no such file|unable to open", "there is no such file or socket, or it may not be opened"),
+    (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
     (r"readonly|read-only", "it is read-only"),
     (r"locked|busy", "another process holds its lock"),
     (r"ssl|certificate", "the TLS connection could not be made"),

@@ -13,15 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, insert, null, select, update
 
 from jobrunner import faults
-from jobrunner.lifecycle import (
-    FINISHED,
-    Ending,
-    Event,
-    Outcome,
-    Standing,
-    Verdict,
-    decide,
-)
+from jobrunner.lifecycle import FINISHED, Ending, Event, Outcome, Standing, Verdict, decide
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.claims import NO_LOCK, RUNNING
@@ -108,9 +100,7 @@ def _was_applied(connection: Connection, owner: Owner, lease: Lease) -> bool:
     columns = job_attempts.c
     found = connection.execute(
         select(columns.id).where(
-            columns.run_id == lease.run_id,
-            columns.lease_token == lease.token,
-            columns.worker == owner.name,
+            columns.run_id == lease.run_id, columns.lease_token == lease.token, columns.worker == owner.name
         )
     )
     return found.one_or_none() is not None
@@ -130,11 +120,7 @@ def _end(connection: Connection, row: RowMapping, ending: Ending) -> Ended:
     run_at = row["run_at"] if verdict.wait is None else row["now"] + verdict.wait
     changed = connection.execute(
         update(job_runs)
-        .where(
-            job_runs.c.id == row["id"],
-            job_runs.c.status == RUNNING,
-            job_runs.c.lease_token == row["lease_token"],
-        )
+        .where(job_runs.c.id == row["id"], job_runs.c.status == RUNNING, job_runs.c.lease_token == row["lease_token"])
         .values(**_ended_columns(verdict, ending, row["now"], run_at))
     )
     if changed.rowcount != 1:
@@ -161,11 +147,7 @@ def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datet
     if verdict.event is Event.SUCCEED:
         columns |= {"error_type": null(), "last_error": null(), "result": ending.result}
     elif verdict.event in (Event.FAIL, Event.GIVE_UP):
-        columns |= {
-            "error_type": verdict.error_type,
-            "last_error": verdict.error,
-            "failed_at": at,
-        }
+        columns |= {"error_type": verdict.error_type, "last_error": verdict.error, "failed_at": at}
     return columns
 
 

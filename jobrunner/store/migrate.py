@@ -51,10 +51,7 @@ def create_file(database: Database) -> bool:
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
     finally:
-        for leftover in (
-            temporary,
-            *(Path(f"{temporary}{suffix}") for suffix in ("-wal", "-shm")),
-        ):
+        for leftover in (temporary, *(Path(f"{temporary}{suffix}") for suffix in ("-wal", "-shm"))):
             with suppress(FileNotFoundError):
                 leftover.unlink()
 

@@ -9,14 +9,7 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from jobrunner.lifecycle import Status
 from jobrunner.store.dialect import now
-from jobrunner.store.schema import (
-    job_attempts,
-    job_claimable,
-    job_definitions,
-    job_events,
-    job_runs,
-    job_ticks,
-)
+from jobrunner.store.schema import job_attempts, job_claimable, job_definitions, job_events, job_runs, job_ticks
 
 Row = dict[str, Any]
 
@@ -113,12 +106,7 @@ def _dead(connection: Connection, newest: int) -> list[Row]:
     columns = job_runs.c
     statement = (
         select(
-            columns.id,
-            columns.job_type,
-            columns.attempts,
-            columns.finished_at,
-            columns.error_type,
-            columns.last_error,
+            columns.id, columns.job_type, columns.attempts, columns.finished_at, columns.error_type, columns.last_error
         )
         .where(columns.status == Status.DEAD.value, columns.finished_at.is_not(None))
         .order_by(columns.finished_at.desc(), columns.id.desc())
@@ -130,14 +118,9 @@ def _dead(connection: Connection, newest: int) -> list[Row]:
 def _unknown(connection: Connection, known_types: Collection[str]) -> list[Row]:
     columns = job_runs.c
     statement = (
-        select(
-            columns.job_type,
-            func.count().label("waiting"),
-            func.min(columns.run_at).label("oldest_run_at"),
-        )
+        select(columns.job_type, func.count().label("waiting"), func.min(columns.run_at).label("oldest_run_at"))
         .where(
-            columns.status.in_([Status.QUEUED.value, Status.FAILED.value]),
-            columns.job_type.not_in(sorted(known_types)),
+            columns.status.in_([Status.QUEUED.value, Status.FAILED.value]), columns.job_type.not_in(sorted(known_types))
         )
         .group_by(columns.job_type)
         .order_by(columns.job_type)

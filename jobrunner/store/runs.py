@@ -10,16 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Float,
-    RowMapping,
-    insert,
-    literal,
-    null,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Float, RowMapping, insert, literal, null, select, update
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status, allowed, target
@@ -115,13 +106,7 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
     if row["status"] == Status.RUNNING:
         if row["cancel_requested_at"] is None:
             # Its owner moves it, at the end of the attempt; until then it is running.
-            _change(
-                connection,
-                row,
-                Event.CANCEL,
-                actor,
-                {"cancel_requested_at": row["now"]},
-            )
+            _change(connection, row, Event.CANCEL, actor, {"cancel_requested_at": row["now"]})
         return Answer(run_id, Status.RUNNING, applied=True, requested=True)
     changes = {
         "status": target(Event.CANCEL, row["status"]).value,

@@ -77,24 +77,14 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
     connection.execute(
         update(job_definitions)
         .where(columns.id == definition_id)
-        .values(
-            last_slot_at=watermark,
-            next_run_at=expansion.next_run_at,
-            last_error=null(),
-            updated_at=row["now"],
-        )
+        .values(last_slot_at=watermark, next_run_at=expansion.next_run_at, last_error=null(), updated_at=row["now"])
     )
     run_id = None
     if expansion.slot is not None:
         run_id = enqueue(connection, _run_of_slot(definition, expansion.slot)).id
     if expansion.skipped is not None:
         first, last, count = expansion.skipped
-        detail = {
-            "from": first.isoformat(),
-            "to": last.isoformat(),
-            "count": count,
-            "reason": "misfire",
-        }
+        detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": "misfire"}
         _record(connection, "tick", "skip slots", definition_id, detail)
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
     return Expanded(definition, expansion, run_id)
@@ -118,13 +108,7 @@ def _record_problem(connection: Connection, definition: Definition, expansion: E
             .where(job_definitions.c.id == definition.id)
             .values(last_error=expansion.problem, updated_at=at)
         )
-        _record(
-            connection,
-            "tick",
-            "cannot expand",
-            definition.id,
-            {"problem": expansion.problem},
-        )
+        _record(connection, "tick", "cannot expand", definition.id, {"problem": expansion.problem})
     return Expanded(definition, expansion, None, is_new_problem=is_new)
 
 
@@ -139,11 +123,7 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
     if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
         revived = connection.execute(
             update(job_definitions)
-            .where(
-                columns.name == new["name"],
-                columns.removed_at.is_not(None),
-                columns.last_slot_at <= at,
-            )
+            .where(columns.name == new["name"], columns.removed_at.is_not(None), columns.last_slot_at <= at)
             .values(**values, paused_at=null(), last_error=null())
         )
         if revived.rowcount == 0:
@@ -175,21 +155,9 @@ def remove(connection: Connection, name: str, actor: str) -> bool:
     return True
 
 
-def _record(
-    connection: Connection,
-    actor: str,
-    action: str,
-    definition_id: int,
-    detail: dict[str, Any],
-) -> None:
+def _record(connection: Connection, actor: str, action: str, definition_id: int, detail: dict[str, Any]) -> None:
     connection.execute(
-        insert(job_events).values(
-            at=now(),
-            actor=actor,
-            action=action,
-            definition_id=definition_id,
-            detail=detail,
-        )
+        insert(job_events).values(at=now(), actor=actor, action=action, definition_id=definition_id, detail=detail)
     )
 
 

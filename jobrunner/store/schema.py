@@ -117,10 +117,7 @@ job_runs = Table(
         "(status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)",
         name="lease",
     ),
-    CheckConstraint(
-        f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)",
-        name="finished",
-    ),
+    CheckConstraint(f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
     CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
     UniqueConstraint("definition_id", "scheduled_for"),
     sqlite_autoincrement=True,
@@ -234,16 +231,6 @@ job_claimable = Table(
 )
 job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(
-    "job_recoverable",
-    _views,
-    Column("id", BigKey),
-    Column("host", String),
-    Column("locked_by", String),
+    "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
 )
-job_due = Table(
-    "job_due",
-    _views,
-    Column("kind", String),
-    Column("id", BigKey),
-    Column("due_at", UtcTime),
-)
+job_due = Table("job_due", _views, Column("kind", String), Column("id", BigKey), Column("due_at", UtcTime))

@@ -6,31 +6,14 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Float,
-    bindparam,
-    delete,
-    exists,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Float, bindparam, delete, exists, insert, select, update
 
 from jobrunner import faults
 from jobrunner.lifecycle import Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import (
-    job_attempts,
-    job_claimable,
-    job_due,
-    job_events,
-    job_runs,
-    job_state,
-    job_ticks,
-)
+from jobrunner.store.schema import job_attempts, job_claimable, job_due, job_events, job_runs, job_state, job_ticks
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500
@@ -81,10 +64,7 @@ def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
     deleted = 0
     for status in (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD):
         deleted += _prune_runs(connection, status, keep[status])
-    for table, at, name in (
-        (job_ticks, job_ticks.c.started_at, "ticks"),
-        (job_events, job_events.c.at, "events"),
-    ):
+    for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
         old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
         deleted += connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
     faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
@@ -95,11 +75,7 @@ def _prune_runs(connection: Connection, status: Status, keep: timedelta) -> int:
     columns = job_runs.c
     old = (
         select(columns.id)
-        .where(
-            columns.status == status.value,
-            columns.finished_at.is_not(None),
-            columns.finished_at < _before(keep),
-        )
+        .where(columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < _before(keep))
         .order_by(columns.finished_at)
         .limit(_BATCH)
         .with_for_update(skip_locked=True)
