@@ -6,15 +6,14 @@ transaction is open while a handler runs.
 
 from __future__ import annotations
 
-import secrets
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 
 from jobrunner import clock, faults
 from jobrunner.attempt import Attempt, Why
+from jobrunner.claiming import Claimer
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UsageError
 from jobrunner.execute.frames import Frame
@@ -27,8 +26,7 @@ from jobrunner.model import ClaimedRun, Lease, Owner, Policy
 from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.stopping import StopRequest
-from jobrunner.store import claims, ticks
-from jobrunner.store.database import Connection, Database
+from jobrunner.store.database import Database
 
 _TURN_SECONDS = 0.5
 _MOST_FAILED_STARTS = 2
@@ -61,6 +59,7 @@ class Drain:
         self._types = types
         self._heartbeat = Heartbeat(database, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake)
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
+        self._claimer = Claimer(config, owner, database, self._heartbeat, log)
         self._attempts: dict[ChildProcess, Attempt] = {}
         self._policies: dict[str, Policy] | None = None
         self._failed_starts: list[str] = []
@@ -69,7 +68,6 @@ class Drain:
         self._look_at = 0.0
         self._checks_suspects = True
         self._suspect_at_work = False
-        self._unanswered: dict[str, float] = {}
         self._trouble: DatabaseUnavailable | None = None
         self._trouble_since = 0.0
 
@@ -203,63 +201,51 @@ class Drain:
             return
         if self._suspect_at_work or (self._checks_suspects and self._attempts):
             return
-        if not self._supervisor.idle:
-            if not self._supervisor.starting:
-                self._spawn(1)
+        if not self._supervisor.idle and self._supervisor.starting:
             return
         try:
-            # A suspect, one that took its owner down twice in a row, is alone in its tick: before all others.
-            if self._checks_suspects:
-                self._suspect_at_work = self._checks_suspects = bool(self._take(self._policies, suspect=True))
-            if not self._suspect_at_work:
-                self._take(self._policies, suspect=False)
+            self._claim_for_idle(list(self._policies.values()))
             self._trouble = None
         except DatabaseUnavailable as error:
             self._take_trouble(error)
 
-    def _take(self, policies: dict[str, Policy], *, suspect: bool) -> int:
-        """Claim and hand over; returns how many."""
-        room = self._config.batch - self.counts["claimed"]
-        wanted = 1 if suspect else min(len(self._supervisor.idle), room)
-        request = claims.ClaimRequest(
-            owner=self._owner,
-            token=secrets.token_hex(16),
-            policies=list(policies.values()),
-            limit=wanted,
-            places=self._config.concurrency,
-            lease=self._config.lease,
-            suspect=suspect,
-        )
-        sent_at = clock.elapsed()
-        runs = self._send_claim(request, sent_at)
-        self._database.reach("claim.committed")
-        for run in runs:
-            self._begin(run, sent_at)
-        if not suspect and len(runs) < wanted:
+    def _claim_for_idle(self, policies: list[Policy]) -> None:
+        if not self._supervisor.idle:
+            self._spawn_for_due(policies)
+            return
+        # A suspect, one that took its owner down twice in a row, is alone in its tick: before all others.
+        if self._checks_suspects:
+            self._suspect_at_work = self._checks_suspects = bool(self._take(policies, 1, suspect=True))
+        if self._suspect_at_work:
+            return
+        wanted = min(len(self._supervisor.idle), self._config.batch - self.counts["claimed"])
+        if self._take(policies, wanted, suspect=False) == wanted:
+            self._spawn_for_due(policies)
+        else:
             self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-        elif not suspect:
-            self._spawn_for_the_rest(request.policies)
-        return len(runs)
 
-    def _send_claim(self, request: claims.ClaimRequest, sent_at: float) -> list[ClaimedRun]:
-        held = self._heartbeat.held() if self._database.waits_unfairly else []
+    def _take(self, policies: list[Policy], limit: int, *, suspect: bool) -> int:
+        """Claim and hand over; returns how many."""
+        claimed = self._claimer.take(policies, limit, suspect=suspect)
+        for run in claimed.runs:
+            self._begin(run, claimed.sent_at)
+        return len(claimed.runs)
 
-        def work(connection: Connection) -> list[ClaimedRun]:
-            runs = claims.claim(connection, request)
-            claims.renew(connection, held, self._config.lease)
-            return runs
-
-        self._unanswered[request.token] = sent_at
-        runs = self._database.write(work)
-        del self._unanswered[request.token]
-        self._heartbeat.renewed(held, sent_at)
-        return runs
-
-    def _spawn_for_the_rest(self, policies: Collection[Policy]) -> None:
+    def _spawn_for_due(self, policies: list[Policy]) -> None:
+        """Start as many children as there is work for."""
         spare = self._config.concurrency - len(self._supervisor)
-        if spare > 0:
-            due = self._database.read(lambda connection: ticks.count_claimable(connection, list(policies), limit=spare))
-            self._spawn(due - self._supervisor.starting)
+        if spare <= 0 or self._has_no_children():
+            return
+        due = self._claimer.count_due(policies, spare)
+        self._spawn(due - self._supervisor.starting)
+        if not due:
+            self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+
+    def _give_back_unanswered(self) -> None:
+        try:
+            self.counts["released"] += self._claimer.give_back_unanswered()
+        except DatabaseUnavailable as error:
+            self._take_trouble(error)
 
     def _begin(self, run: ClaimedRun, claimed_at: float) -> None:
         assert self._policies is not None
@@ -274,20 +260,6 @@ class Drain:
             child.kill()
             self._finalizer.add(run, attempt.never_began())
         faults.reach("attempt.handed_over")
-
-    def _give_back_unanswered(self) -> None:
-        """Claims whose COMMIT got no answer may have been applied, even much later: look until they would be over."""
-        for token, sent_at in list(self._unanswered.items()):
-            try:
-                given_back = self._database.write(partial(claims.give_back, token=token))
-            except DatabaseUnavailable as error:
-                self._take_trouble(error)
-                return
-            if given_back or clock.elapsed() - sent_at > self._config.lease.total_seconds():
-                del self._unanswered[token]
-                self.counts["released"] += given_back
-            if given_back:
-                self._log.warning("released", result="unanswered claim given back", runs=given_back)
 
     # Ending.
 

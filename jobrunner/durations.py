@@ -52,8 +52,9 @@ def format_duration(duration: timedelta) -> str:
     seconds = duration.total_seconds()
     if seconds < 0:
         return "-" + format_duration(-duration)
-    if seconds < 1:
-        return f"{round(seconds * 1000)}ms" if seconds else "0s"
+    milliseconds = round(seconds * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms" if seconds else "0s"
     rest = round(seconds)
     parts = []
     for unit in ("d", "h", "m", "s"):

@@ -42,8 +42,8 @@ def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payl
     """Return the payload if every database and handler can hold it; else raise BadPayload."""
     if not isinstance(value, Mapping):
         raise BadPayload(f"the payload must be a JSON object, not {_json_name(value)}")
-    _check_value(value, "the payload", _DEEPEST)
     payload = dict(value)
+    _check_value(payload, "the payload", _DEEPEST)
     try:
         text = encode_payload(payload)
     except ValueError:
@@ -63,7 +63,7 @@ def _check_value(value: object, where: str, levels_left: int) -> None:
         raise BadPayload(f"the payload is nested deeper than {_DEEPEST} levels")
     if isinstance(value, str):
         _check_text(value, where)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
                 raise BadPayload(f"a key of {where} is {key!r}; keys must be text")

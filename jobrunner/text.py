@@ -20,7 +20,7 @@ def storable(text: str) -> str:
 def one_line(text: str, limit: int = LAST_ERROR_CHARACTERS) -> str:
     """One storable line of at most ``limit`` characters: runs of white space become one space."""
     # Cut before the costly steps: a handler may raise with megabytes of text.
-    line = " ".join(storable(text[: limit * 4]).split())
+    line = " ".join(storable(text.lstrip()[: limit * 4]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -37,7 +37,7 @@ def is_anything_due(connection: Connection) -> bool:
     return bool(connection.execute(select(exists(select(job_due.c.id)))).scalar_one())
 
 
-def count_claimable(connection: Connection, policies: list[Policy], limit: int) -> int:
+def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
     """How many runs of these types are due, counted up to ``limit``."""
     types = [policy.job_type for policy in policies]
     due = select(job_claimable.c.id).where(job_claimable.c.job_type.in_(types)).limit(limit)
