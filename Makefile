@@ -22,6 +22,7 @@ help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
 
 install: $(INSTALLED)-test $(INSTALLED)-lint ## Install the package and all that its development needs into .venv
+	@echo "installed into $(VENV)"
 
 demo: $(INSTALLED)-demo ## Show jobrunner at work in a small application
 	@$(VENV)/bin/python examples/saas/demo.py $(ARGS)
@@ -57,7 +58,7 @@ clean: ## Remove everything that can be made again, the virtual environment incl
 $(INSTALLED)-lint: | $(if $(filter lint install check,$(MAKECMDGOALS)),$(INSTALLED)-test)
 
 $(INSTALLED)-%: $(INPUTS)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or later is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or later is needed; $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing). Try: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) scripts/bootstrap.py $(VENV) $*
 	@touch $@

@@ -8,7 +8,6 @@ Only the standard library may be imported; the Makefile has checked that this is
 """
 
 import hashlib
-import importlib.util
 import os
 import re
 import subprocess
@@ -50,9 +49,12 @@ def works(python: Path) -> bool:
 
 def create(folder: Path, python: Path) -> None:
     print(f"creating {folder.name} with Python {'.'.join(map(str, sys.version_info[:3]))}", flush=True)
-    has_pip = importlib.util.find_spec("ensurepip") is not None
-    venv.create(folder, clear=True, symlinks=True, with_pip=has_pip)
-    if not has_pip:
+    try:
+        import ensurepip  # noqa: F401
+
+        venv.create(folder, clear=True, symlinks=True, with_pip=True)
+    except (ImportError, subprocess.CalledProcessError):  # missing, or there without its wheels
+        venv.create(folder, clear=True, symlinks=True, with_pip=False)
         with tempfile.TemporaryDirectory() as temporary:
             wheel = Path(temporary) / PIP_WHEEL
             wheel.write_bytes(pip_wheel())

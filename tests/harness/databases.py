@@ -1,8 +1,8 @@
 """The fixtures `database` and `private_postgres`: a migrated, empty database for each test.
 
 Each worker migrates one template with the installed command; every test gets a copy of it, so that ids begin at 1,
-whatever an earlier test left behind, changed in the schema or set. A copy costs 20 ms on PostgreSQL, about what a
-TRUNCATE of all tables does, and 1 ms on SQLite.
+whatever an earlier test left behind, changed in the schema or set. To copy and
+to drop costs some 20 ms on PostgreSQL, not more than a TRUNCATE of all tables, and 1 ms on SQLite.
 """
 
 import shutil
@@ -17,10 +17,9 @@ from secrets import token_hex
 import pytest
 from psycopg import sql
 
-from harness.binaries import NoPostgres
 from harness.commands import COMMAND, clean_environment
 from harness.database import Database, PostgresDatabase, SQLiteDatabase
-from harness.postgres import Access, Server
+from harness.postgres import Access, Server, or_fail
 
 sqlite_only = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 postgresql_only = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -138,10 +137,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 @pytest.fixture(scope="session")
 def private_copies(own_server: Server) -> Copies:
-    try:
-        return Copies(own_server.start())
-    except NoPostgres as problem:
-        pytest.fail(str(problem), pytrace=False)
+    return Copies(or_fail(own_server.start))
 
 
 @pytest.fixture

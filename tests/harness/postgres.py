@@ -1,6 +1,6 @@
 """A real PostgreSQL for the tests: one server per test session, shared by all xdist workers.
 
-`TEST_DATABASE_URL` overrides it with a server of yours whose user may create databases. Without either the tests fail;
+`TEST_DATABASE_URL` overrides it with a server of yours and a superuser there. Without either the tests fail;
 they never skip.
 """
 
@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,14 +141,25 @@ def create_role(access: Access, password: str) -> None:
 def external_access(url: str) -> Access:
     parts = urlsplit(url)
     plain = urlunsplit(parts._replace(scheme="postgresql"))  # also postgres:// and postgresql+psycopg://
-    access = Access(admin_url=plain, role=parts.username or "", role_url=plain)
     try:
         # Its own database: a database called postgres need not exist, nor be open to this user.
         with psycopg.connect(plain, connect_timeout=10) as connection:
-            role = connection.execute("SELECT current_user").fetchone()
+            found = connection.execute("SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
     except psycopg.OperationalError as problem:
         raise NoPostgres(f"the server of {EXTERNAL} cannot be reached ({type(problem).__name__})") from None
-    return Access(admin_url=access.admin_url, role=str(role[0]) if role else "", role_url=access.role_url)
+    if found is None or not found[1]:
+        # Creating databases is not all: who is no superuser may not move jobrunner's clock either.
+        raise NoPostgres(f"the user of {EXTERNAL} must be a superuser")
+    return Access(admin_url=plain, role=str(found[0]), role_url=plain)
+
+
+def or_fail(start: Callable[[], Access]) -> Access:
+    """A test fails in one line when there is no server; it is never skipped."""
+    try:
+        return start()
+    except NoPostgres as problem:
+        reason = str(problem)
+    pytest.fail(reason, pytrace=False)
 
 
 lifeline_key = pytest.StashKey[Lifeline]()
@@ -174,15 +185,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def postgres_server(request: pytest.FixtureRequest) -> Access:
     """The session's server. The first test that asks for it starts it."""
-    try:
-        if EXTERNAL in os.environ:
-            return external_access(os.environ[EXTERNAL])
-        workerinput = getattr(request.config, "workerinput", None)
-        if workerinput is not None:
-            return Server(Path(workerinput["postgres_folder"])).start()
-        return request.config.stash[lifeline_key].server().start()
-    except NoPostgres as problem:
-        pytest.fail(str(problem), pytrace=False)
+    if EXTERNAL in os.environ:
+        return or_fail(lambda: external_access(os.environ[EXTERNAL]))
+    workerinput = getattr(request.config, "workerinput", None)
+    if workerinput is not None:
+        return or_fail(Server(Path(workerinput["postgres_folder"])).start)
+    return or_fail(request.config.stash[lifeline_key].server().start)
 
 
 @pytest.fixture(scope="session")

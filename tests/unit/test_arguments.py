@@ -1,0 +1,174 @@
+"""Whether a payload fits a handler: told before the handler starts, naming the argument."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+
+from jobrunner import arguments
+from jobrunner.context import Context
+from jobrunner.errors import BadPayload, ConfigurationError
+
+
+def report(ctx: Context, user_id: int, week: str, copies: int = 1, *, note: str | None = None) -> None: ...
+
+
+def flexible(ctx: Context, /, known: float, **rest: Any) -> None: ...
+
+
+def named_like_its_context(ctx: Context, **rest: Any) -> None: ...
+
+
+def typed(
+    ctx: Context,
+    text: str = "",
+    whole: int = 0,
+    number: float = 0.0,
+    yes: bool = False,
+    names: list[str] | None = None,
+    table: dict[str, int] | None = None,
+    either: int | str = 0,
+    old: Optional[int] = None,  # noqa: UP045 - as much code in the world is written
+    nothing: None = None,
+    colour: Literal["red", "green"] = "red",
+    noted: Annotated[int, "a note"] = 0,
+    anything: Any = None,
+    mapping: Mapping[str, int] | None = None,
+    own: "Unknown" = None,  # type: ignore[name-defined] # noqa: F821
+    bare=None,  # type: ignore[no-untyped-def]
+) -> None: ...
+
+
+def resolved(
+    ctx: Context,
+    text: str = "",
+    whole: int = 0,
+    number: float = 0.0,
+    yes: bool = False,
+    names: list[str] | None = None,
+    table: dict[str, int] | None = None,
+    either: int | str = 0,
+    old: Optional[int] = None,  # noqa: UP045
+    nothing: None = None,
+    colour: Literal["red", "green"] = "red",
+    noted: Annotated[int, "a note"] = 0,
+    anything: Any = None,
+    mapping: Mapping[str, int] | None = None,
+) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"user_id": 1, "week": "2026-01-05"},
+        {"user_id": 1, "week": "2026-01-05", "copies": 2, "note": "x"},
+        {"user_id": 1, "week": "2026-01-05", "note": None},
+    ],
+)
+def test_a_payload_that_fits_passes(payload: dict[str, Any]) -> None:
+    arguments.check(report, payload)
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        ({}, "missing argument 'user_id'"),
+        ({"user_id": 1}, "missing argument 'week'"),
+        ({"user_id": 1, "week": "w", "user": 2}, "unexpected argument 'user'; the handler takes user_id, week, copies"),
+        ({"user_id": "1", "week": "w"}, "argument 'user_id' must be int, not str"),
+        ({"user_id": None, "week": "w"}, "argument 'user_id' must be int, not NoneType"),
+        ({"user_id": True, "week": "w"}, "argument 'user_id' must be int, not bool"),
+        ({"user_id": 1.0, "week": "w"}, "argument 'user_id' must be int, not float"),
+        ({"user_id": 1, "week": "w", "note": 5}, r"argument 'note' must be str \| None, not int"),
+        ({"user_id": 1, "week": "w", "ctx": 2}, "unexpected argument 'ctx'"),
+    ],
+)
+def test_what_does_not_fit_is_named(payload: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadPayload, match=problem):
+        arguments.check(report, payload)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", ""), ("whole", -1), ("number", 1.5), ("number", 1), ("yes", False), ("names", []), ("names", None),
+        ("table", {}), ("either", "x"), ("either", 1), ("old", None), ("old", 1), ("nothing", None),
+        ("colour", "green"), ("noted", 3), ("anything", [1]), ("anything", None), ("mapping", {"a": 1}),
+    ],
+)  # fmt: skip
+def test_each_json_type_fits_its_annotation(name: str, value: object) -> None:
+    arguments.check(resolved, {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("text", 1, "str"), ("whole", 1.5, "int"), ("number", "1", "float"), ("number", True, "float"),
+        ("yes", 1, "bool"), ("yes", "true", "bool"), ("names", {}, r"list\[str\] \| None"), ("table", [], "dict"),
+        ("either", 1.5, r"int \| str"), ("either", True, r"int \| str"), ("old", "x", "Optional|int"),
+        ("nothing", 0, "NoneType"), ("colour", "blue", "Literal"), ("noted", "x", "int"),
+    ],
+)  # fmt: skip
+def test_each_other_json_type_is_refused(name: str, value: object, wanted: str) -> None:
+    with pytest.raises(BadPayload, match=f"argument '{name}' must be .*({wanted}).*, not {type(value).__name__}"):
+        arguments.check(resolved, {name: value})
+
+
+def test_annotations_that_cannot_be_resolved_check_names_only() -> None:
+    arguments.check(typed, {"own": 1, "bare": object(), "whole": "not checked either"})
+    with pytest.raises(BadPayload, match="unexpected argument 'other'"):
+        arguments.check(typed, {"other": 1})
+
+
+def test_a_handler_that_takes_any_name_takes_any_name() -> None:
+    arguments.check(flexible, {"known": 1, "more": [], "ctx": "positional only, so the name is free"})
+    with pytest.raises(BadPayload, match="missing argument 'known'"):
+        arguments.check(flexible, {"more": 1})
+
+
+def test_the_name_of_the_context_is_taken_also_where_any_name_goes() -> None:
+    with pytest.raises(BadPayload, match="unexpected argument 'ctx'"):
+        arguments.check(named_like_its_context, {"ctx": 1})
+
+
+def test_a_handler_without_arguments_says_so() -> None:
+    def clean_up(ctx: Context) -> None: ...
+
+    arguments.check(clean_up, {})
+    with pytest.raises(BadPayload, match="unexpected argument 'x'; the handler takes no arguments"):
+        arguments.check(clean_up, {"x": 1})
+
+
+def no_context() -> None: ...
+
+
+def context_by_keyword(*, ctx: Context) -> None: ...
+
+
+def anonymous(ctx: Context, *names: str) -> None: ...
+
+
+def positional(ctx: Context, user_id: int, /) -> None: ...
+
+
+def taken(ctx: Context, run_at: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (no_context, "no_context must take a Context as its first parameter"),
+        (context_by_keyword, "context_by_keyword must take a Context as its first parameter"),
+        (anonymous, "'names' of the handler anonymous cannot be given by keyword"),
+        (positional, "'user_id' of the handler positional cannot be given by keyword"),
+        (taken, "'run_at' of the handler taken is an option of enqueue"),
+    ],
+)
+def test_a_function_that_cannot_be_a_handler_is_refused(function: Any, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        arguments.check_handler(function, reserved={"run_at"})
+
+
+@pytest.mark.parametrize("function", [report, flexible, typed, lambda ctx: None])
+def test_a_function_that_can_be_one_is_not(function: Any) -> None:
+    arguments.check_handler(function, reserved={"run_at"})

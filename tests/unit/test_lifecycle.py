@@ -1,0 +1,222 @@
+"""The life of a run as a table and one rule, over every combination that can matter."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import product
+
+import pytest
+
+from jobrunner.lifecycle import (
+    CLAIMABLE,
+    FINISHED,
+    MOST_RELEASES_IN_A_ROW,
+    TRANSITIONS,
+    Ending,
+    Event,
+    Outcome,
+    Standing,
+    Status,
+    Verdict,
+    allowed,
+    decide,
+    diagram,
+    target,
+)
+
+DEFAULT_WAIT = timedelta(minutes=7)
+OWN_WAIT = timedelta(seconds=11)
+PEOPLE = {Event.CANCEL, Event.DISCARD, Event.RETRY, Event.FORCE_RETRY}
+
+
+@dataclass(frozen=True)
+class Case:
+    run: Standing
+    ending: Ending
+
+    def verdict(self) -> Verdict:
+        return decide(self.run, self.ending, lambda attempts: DEFAULT_WAIT * attempts)
+
+
+def cases() -> Iterator[Case]:
+    """Every outcome against every standing around the limits; what was started was charged."""
+    near_the_limit = (0, 1, MOST_RELEASES_IN_A_ROW - 2, MOST_RELEASES_IN_A_ROW - 1, MOST_RELEASES_IN_A_ROW)
+    for attempts, most, started, cancelled, releases, expiries in product(
+        range(4), range(1, 4), (False, True), (False, True), near_the_limit, range(3)
+    ):
+        if started and attempts == 0:
+            continue
+        run = Standing(attempts, most, started, cancelled, releases, expiries)
+        for outcome, wait in product(Outcome, (None, OWN_WAIT)):
+            yield Case(run, Ending(outcome, error_type="kind", error="words", wait=wait))
+
+
+CASES = list(cases())
+
+
+def charged(case: Case) -> bool:
+    """Whether nothing but the number of attempts and a permanent error decide."""
+    is_release = case.ending.outcome is Outcome.RELEASED and case.run.releases + 1 < MOST_RELEASES_IN_A_ROW
+    free = case.ending.outcome in (Outcome.SUCCEEDED, Outcome.SNOOZED) or is_release
+    return case.run.started and not case.run.cancel_requested and not free
+
+
+def of(*outcomes: Outcome) -> list[Case]:
+    return [case for case in CASES if case.ending.outcome in outcomes]
+
+
+def test_every_event_has_one_row_and_every_status_an_arrow_to_it() -> None:
+    assert sorted(transition.event for transition in TRANSITIONS) == sorted(Event)
+    assert {transition.target for transition in TRANSITIONS} == set(Status)
+
+
+def test_the_table_answers_for_every_pair_of_event_and_status() -> None:
+    for transition, source in product(TRANSITIONS, Status):
+        assert allowed(transition.event, source) == (source in transition.sources)
+        if source in transition.sources:
+            assert target(transition.event, source) is transition.target
+        else:
+            with pytest.raises(ValueError, match=f"no run goes from {source} by {transition.event}"):
+                target(transition.event, source)
+
+
+def test_only_enqueue_begins_a_run() -> None:
+    assert target(Event.ENQUEUE, None) is Status.QUEUED
+    for event in set(Event) - {Event.ENQUEUE}:
+        with pytest.raises(ValueError, match="no run goes from None"):
+            target(event, None)
+
+
+def test_a_finished_run_leaves_only_by_a_person() -> None:
+    leaving = {each.event for each in TRANSITIONS if set(each.sources) & set(FINISHED)}
+    assert leaving <= PEOPLE
+    succeeded = {each.event for each in TRANSITIONS if Status.SUCCEEDED in each.sources}
+    assert succeeded == {Event.FORCE_RETRY}
+
+
+def test_statuses_are_waiting_running_or_finished() -> None:
+    assert {*CLAIMABLE, Status.RUNNING, *FINISHED} == set(Status)
+    assert len(CLAIMABLE) + 1 + len(FINISHED) == len(Status)
+
+
+def test_the_cases_are_many() -> None:
+    assert len(CASES) > 5000
+    assert {case.verdict().event for case in CASES} == {
+        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.CANCEL,
+    }  # fmt: skip
+
+
+def test_success_stands_whatever_else_is_true() -> None:
+    for case in of(Outcome.SUCCEEDED):
+        verdict = case.verdict()
+        assert (verdict.status, verdict.outcome) == (Status.SUCCEEDED, Outcome.SUCCEEDED)
+        assert verdict.attempts == case.run.attempts
+        assert (verdict.releases, verdict.lease_expiries) == (0, 0)
+
+
+def test_a_requested_cancel_wins_over_everything_but_success() -> None:
+    for case in CASES:
+        if case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
+            verdict = case.verdict()
+            assert verdict.status is Status.CANCELLED
+            assert verdict.outcome is (Outcome.CANCELLED if case.run.started else None)
+            assert verdict.attempts == case.run.attempts
+
+
+def test_what_was_never_started_goes_back_uncharged_and_unrecorded() -> None:
+    for case in CASES:
+        if not case.run.started and not case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
+            verdict = case.verdict()
+            assert (verdict.status, verdict.event) == (Status.QUEUED, Event.HAND_BACK)
+            assert (verdict.attempts, verdict.wait, verdict.outcome) == (case.run.attempts, None, None)
+            assert (verdict.error, verdict.error_type) == (None, None)
+            assert verdict.lease_expiries == case.run.lease_expiries
+
+
+def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
+    for case in of(Outcome.SNOOZED):
+        if case.run.started and not case.run.cancel_requested:
+            verdict = case.verdict()
+            assert (verdict.status, verdict.outcome) == (Status.QUEUED, Outcome.SNOOZED)
+            assert verdict.attempts == case.run.attempts - 1
+            assert verdict.wait == (case.ending.wait or timedelta(0))
+            assert verdict.releases == 0
+
+
+def test_the_tenth_release_in_a_row_is_charged() -> None:
+    for case in of(Outcome.RELEASED):
+        if not case.run.started or case.run.cancel_requested:
+            continue
+        verdict = case.verdict()
+        assert verdict.outcome is Outcome.RELEASED
+        if case.run.releases + 1 < MOST_RELEASES_IN_A_ROW:
+            assert (verdict.status, verdict.wait) == (Status.QUEUED, timedelta(0))
+            assert (verdict.attempts, verdict.releases) == (case.run.attempts - 1, case.run.releases + 1)
+        else:
+            assert verdict.event in (Event.FAIL, Event.GIVE_UP)
+            assert (verdict.attempts, verdict.releases) == (case.run.attempts, 0)
+            assert verdict.error_type == "released"
+            assert "10 times in a row" in str(verdict.error)
+
+
+def test_ten_releases_cost_one_attempt() -> None:
+    run = Standing(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    for count in range(1, MOST_RELEASES_IN_A_ROW):
+        verdict = decide(run, Ending(Outcome.RELEASED))
+        assert (verdict.attempts, verdict.releases) == (0, count)
+        run = Standing(verdict.attempts + 1, 5, True, False, verdict.releases, 0)
+    assert decide(run, Ending(Outcome.RELEASED)).event is Event.FAIL
+
+
+def test_an_error_is_tried_again_while_attempts_are_left() -> None:
+    for case in filter(charged, CASES):
+        if case.ending.outcome is Outcome.DISCARDED:
+            continue
+        verdict = case.verdict()
+        assert verdict.attempts == case.run.attempts
+        assert (verdict.outcome, verdict.releases) == (case.ending.outcome, 0)
+        if case.run.attempts < case.run.max_attempts:
+            assert verdict.status is Status.FAILED
+            assert verdict.wait == (case.ending.wait or DEFAULT_WAIT * case.run.attempts)
+        else:
+            assert (verdict.status, verdict.wait) == (Status.DEAD, None)
+
+
+def test_a_permanent_error_is_dead_at_once() -> None:
+    for case in filter(charged, of(Outcome.DISCARDED)):
+        verdict = case.verdict()
+        assert (verdict.status, verdict.event) == (Status.DEAD, Event.GIVE_UP)
+        assert (verdict.attempts, verdict.error) == (case.run.attempts, "words")
+
+
+def test_only_expiries_in_a_row_are_counted() -> None:
+    for case in filter(charged, CASES):
+        expected = case.run.lease_expiries + 1 if case.ending.outcome is Outcome.LEASE_EXPIRED else 0
+        assert case.verdict().lease_expiries == expected
+
+
+def test_a_wait_of_zero_is_not_the_default_wait() -> None:
+    run = Standing(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    assert decide(run, Ending(Outcome.FAILED, wait=timedelta(0))).wait == timedelta(0)
+
+
+def test_no_end_leads_where_the_table_does_not() -> None:
+    for case in CASES:
+        verdict = case.verdict()
+        assert allowed(verdict.event, Status.RUNNING)
+        assert verdict.status is target(verdict.event, Status.RUNNING)
+        assert verdict.status is not Status.RUNNING
+        assert verdict.attempts >= 0
+        assert verdict.attempts == case.run.attempts or verdict.event is Event.RELEASE
+
+
+def test_the_diagram_has_every_arrow_once() -> None:
+    first, *arrows = diagram().splitlines()
+    assert first == "stateDiagram-v2"
+    expected = [
+        f"    {source} --> {each.target}: {each.event}" for each in TRANSITIONS for source in each.sources or ("[*]",)
+    ]
+    assert arrows == expected
+    assert len(set(arrows)) == len(arrows)
+    assert "    [*] --> queued: enqueue" in arrows
+    assert "    running --> failed: fail" in arrows
