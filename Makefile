@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test lint check bench clean format
+.PHONY: broken help install demo test lint check clean format
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
@@ -41,9 +41,6 @@ lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the directio
 check: ## Run lint, then the tests; this is what CI runs
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
-
-bench: $(INSTALLED)-test ## Measure how fast runs are claimed and finished
-	@$(VENV)/bin/python bench/run.py $(ARGS)
 
 format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix-only .

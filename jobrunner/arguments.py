@@ -44,11 +44,11 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     """Raise BadPayload, naming the argument that does not fit."""
-    parameters, hints = _described(function)
+    context, parameters, hints = _described(function)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     named = {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
     for name in payload:
-        if name not in named and not takes_any:
+        if name not in named and (not takes_any or name == context):
             raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(named))}")
     for name, parameter in named.items():
         if name not in payload:
@@ -60,13 +60,15 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _described(function: Callable[..., Any]) -> tuple[list[Parameter], dict[str, Any]]:
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+def _described(function: Callable[..., Any]) -> tuple[str | None, list[Parameter], dict[str, Any]]:
+    first, *parameters = inspect.signature(function).parameters.values()
+    # A keyword of the context's own name would meet the context itself, unless that goes by position only.
+    context = None if first.kind is Parameter.POSITIONAL_ONLY else first.name
     try:
         hints = typing.get_type_hints(function)
     except Exception:  # noqa: BLE001 - annotations are the user's: what cannot be resolved is not checked
         hints = {}
-    return parameters, hints
+    return context, parameters, hints
 
 
 def _fits(value: object, hint: Any) -> bool:

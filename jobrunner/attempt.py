@@ -21,6 +21,7 @@ from jobrunner.model import ClaimedRun, Policy
 from jobrunner.payload import check_payload
 
 _LONGEST_WAIT_SECONDS = 10 * 365 * 86400
+_STACKS_SECONDS = 0.1
 
 
 class Why(Enum):
@@ -80,7 +81,12 @@ class Attempt:
         self.stopping = why
         now = clock.elapsed()
         seconds = (self.policy.kill_after if within is None else within).total_seconds()
-        self._signals = [(now, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
+        # The stacks a moment before: with two signals pending at once the kernel gives the second to another thread
+        # than the main one, which then sleeps on.
+        asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is Why.TIMEOUT else now
+        self._signals = [(asked_at, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
+        if why is Why.TIMEOUT:
+            self._signals.insert(0, (now, "stacks"))
         if not seconds:
             self._signals = [(now, "kill")]
         self.advance()
@@ -99,9 +105,9 @@ class Attempt:
         return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
 
     def _send(self, step: str) -> None:
-        if step == "ask":
-            if self.stopping is Why.TIMEOUT:
-                self.child.ask_for_stacks()
+        if step == "stacks":
+            self.child.ask_for_stacks()
+        elif step == "ask":
             self.child.terminate(group=True)
         elif step == "interrupt":
             self.child.terminate(group=False)

@@ -62,7 +62,8 @@ class Claimer:
         runs = self._database.write(work)
         del self._unanswered[request.token]
         self._heartbeat.renewed(held, sent_at)
-        self._database.reach("claim.committed")
+        if runs:
+            self._database.reach("claim.committed")
         return Claimed(runs, sent_at)
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:

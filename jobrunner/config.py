@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from jobrunner.errors import ConfigurationError, UsageError
 
 T = TypeVar("T")
 _LONGEST_LEASE = timedelta(minutes=10)
+_WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class _Reader:
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         def parse(text: str) -> int:
-            if not text.isascii() or not text.isdigit() or not least <= int(text[:20]) <= most:
+            if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
                 raise UsageError(f"{text!r} is not a whole number from {least} to {most}")
             return int(text)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
 
-from jobrunner import clock, faults
+from jobrunner import clock
 from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimer
 from jobrunner.config import Config
@@ -20,7 +20,7 @@ from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import ChildProcess
 from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
-from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
+from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News, Watch
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy
 from jobrunner.payload import check_payload
@@ -48,6 +48,7 @@ class Drain:
         log: Log,
         stop: StopRequest,
         types: Collection[str] | None,
+        watch: Watch,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._config = config
@@ -57,7 +58,9 @@ class Drain:
         self._log = log
         self._stop = stop
         self._types = types
-        self._heartbeat = Heartbeat(database, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake)
+        self._heartbeat = Heartbeat(
+            database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
+        )
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
         self._claimer = Claimer(config, owner, database, self._heartbeat, log)
         self._attempts: dict[ChildProcess, Attempt] = {}
@@ -98,7 +101,8 @@ class Drain:
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
-        has_children = self._supervisor.starting > 0 or bool(self._supervisor.idle)
+        # One that is being killed counts: a fresh one takes its place.
+        has_children = len(self._supervisor) > 0
         soon = self._trouble is not None or self._look_at <= clock.elapsed()
         return self._may_claim() and has_children and soon
 
@@ -115,9 +119,11 @@ class Drain:
         return len(self._failed_starts) >= _MOST_FAILED_STARTS
 
     def _turn(self) -> None:
-        for event in self._supervisor.turn(self._pause()):
-            self._handle(event)
+        events = self._supervisor.turn(self._pause())
+        # The news first: whoever was killed for its lease has not crashed.
         self._hear_news()
+        for event in events:
+            self._handle(event)
         for attempt in self._attempts.values():
             attempt.advance()
             if attempt.has_new_output():
@@ -259,13 +265,13 @@ class Drain:
             del self._attempts[child]
             child.kill()
             self._finalizer.add(run, attempt.never_began())
-        faults.reach("attempt.handed_over")
+        self._database.reach("attempt.handed_over")
 
     # Ending.
 
     def _end(self, attempt: Attempt, report: Frame | None) -> None:
         """The handler is over: it reported, or with no report its child died."""
-        faults.reach("attempt.ended")
+        self._database.reach("attempt.ended")
         lease = attempt.run.lease
         self._heartbeat.is_over(lease)
         self._suspect_at_work = False

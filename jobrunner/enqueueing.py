@@ -71,8 +71,7 @@ def new_run(
 ) -> NewRun:
     """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
     check_job_type(job_type)
-    if isinstance(run_at, datetime) and run_at.tzinfo is None:
-        raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
+    _check_run_at(run_at)
     if isinstance(priority, bool) or not -1000 <= priority <= 1000:
         raise UsageError(f"the priority {priority} is out of range; it must lie between -1000 and 1000")
     if max_attempts is not None and not 1 <= max_attempts <= 1000:
@@ -91,6 +90,19 @@ def new_run(
         max_attempts=max_attempts,
         timeout=None if timeout is None else _timeout(timeout),
     )
+
+
+def _check_run_at(run_at: object) -> None:
+    if isinstance(run_at, timedelta):
+        parse_duration(run_at)
+    elif isinstance(run_at, datetime):
+        if run_at.tzinfo is None:
+            raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
+        # In another zone the ends of the calendar are in years that nothing can read back.
+        if not 1970 <= run_at.year <= 9000:
+            raise UsageError(f"run_at is in the year {run_at.year}; it must lie between 1970 and 9000")
+    elif run_at is not None:
+        raise UsageError(f"run_at is of type {type(run_at).__name__}; give an aware datetime, or a timedelta from now")
 
 
 def _timeout(timeout: Duration) -> timedelta:

@@ -1,16 +1,17 @@
-"""The heartbeat: renews this tick's leases from a thread with its own connection, and watches both connections.
+"""The heartbeat renews this tick's leases from a thread with its own connection; the watch ends what hangs.
 
-It renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which leases
-are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up here: its
+The heartbeat renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which
+leases are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up: its
 handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
-anybody else may start the run (self-fencing).
+anybody else may start the run (self-fencing). That is the watch's work, which waits for no database.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -27,6 +28,7 @@ FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
 _KILL_SHARE = 0.95
 _WATCH_SHARE = 0.25
+_STALL_SHARE = 0.5
 
 
 class News(Enum):
@@ -46,16 +48,81 @@ class _Held:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
+class Watch(threading.Thread):
+    """Cuts database calls that hang for a quarter of the lease, and fences.
+
+    A thread of its own: the main loop and the heartbeat may both wait for the database, even for the same row, and
+    then neither could free the other.
+    """
+
+    def __init__(self, lease: timedelta) -> None:
+        super().__init__(name="jobrunner-watch", daemon=True)
+        self._lease_seconds = lease.total_seconds()
+        self._watched: dict[Database, Callable[[], None] | None] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+
+    def add(self, database: Database, fence: Callable[[], None] | None = None) -> None:
+        """Watch a connection; with each look also call ``fence``."""
+        with self._lock:
+            self._watched[database] = fence
+
+    def remove(self, database: Database) -> None:
+        """Neither cut it nor call its ``fence`` any more, once this returns."""
+        with self._lock:
+            self._watched.pop(database, None)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closing.set()
+        self.join()
+
+    def run(self) -> None:
+        """Look around until closed."""
+        looked_at = clock.elapsed()
+        calm_at = 0.0
+        while not self._closing.wait(min(self._lease_seconds / 16, 1.0)):
+            now = clock.elapsed()
+            if now - looked_at > self._lease_seconds * _STALL_SHARE:
+                # The whole process was stopped: the heartbeat comes before anything else.
+                calm_at = now + self._lease_seconds * _WATCH_SHARE
+            looked_at = now
+            if now >= calm_at:
+                self._look()
+
+    def _look(self) -> None:
+        with self._lock:
+            for database, fence in self._watched.items():
+                if database.stuck_for() > self._lease_seconds * _WATCH_SHARE:
+                    # A COMMIT to a server that stopped answering ignores every timeout but this.
+                    with suppress(Exception):
+                        database.cut()
+                if fence is not None:
+                    fence()
+
+
+@contextmanager
+def watching(database: Database, lease: timedelta) -> Iterator[Watch]:
+    """While the block runs, no call to the database hangs for longer than about a quarter of the lease."""
+    watch = Watch(lease)
+    watch.add(database)
+    watch.start()
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
 class Heartbeat(threading.Thread):
     """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
 
     def __init__(
-        self, main: Database, *, lease: timedelta, every: timedelta, log: Log, wake: Callable[[], None]
+        self, main: Database, watch: Watch, *, lease: timedelta, every: timedelta, log: Log, wake: Callable[[], None]
     ) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
         self.news: queue.SimpleQueue[tuple[News, Lease]] = queue.SimpleQueue()
-        self._main = main
         self._database = main.twin()
+        self._watch = watch
         self._lease = lease
         self._lease_seconds = lease.total_seconds()
         self._every_seconds = every.total_seconds()
@@ -67,6 +134,7 @@ class Heartbeat(threading.Thread):
         self._beaten = threading.Event()
         self._closing = False
         self._turned_at = self._beat_at = clock.elapsed()
+        watch.add(self._database, self._fence)
 
     def hold(self, lease: Lease, since: float, kill: Callable[[], None]) -> None:
         """Keep a lease that was claimed by a statement sent at ``since``."""
@@ -111,8 +179,6 @@ class Heartbeat(threading.Thread):
         """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
         stalled = clock.elapsed() - self._turned_at > self._lease_seconds * _WATCH_SHARE
         self._turned_at = clock.elapsed()
-        if self._database.stuck_for() > self._lease_seconds * _WATCH_SHARE:
-            self._database.cut()
         if stalled and self.held():
             self._beaten.clear()
             self._nudge.set()
@@ -122,6 +188,7 @@ class Heartbeat(threading.Thread):
     def close(self) -> None:
         """Stop beating and close the connection."""
         self._closing = True
+        self._watch.remove(self._database)
         self._nudge.set()
         if self.is_alive():
             self.join(timeout=1)
@@ -131,17 +198,13 @@ class Heartbeat(threading.Thread):
         self._database.close()
 
     def run(self) -> None:
-        """Beat, fence and watch until closed."""
+        """Beat until closed."""
         pause = min(self._every_seconds, self._lease_seconds / 16, 1.0)
         while not self._closing:
             nudged = self._nudge.wait(pause)
             self._nudge.clear()
-            if self._main.stuck_for() > self._lease_seconds * _WATCH_SHARE:
-                # A COMMIT to a server that stopped answering ignores every timeout but this.
-                self._main.cut()
             if nudged or clock.elapsed() - self._beat_at >= self._every_seconds:
                 self._try_to_beat()
-            self._fence()
             self._beaten.set()
 
     def _try_to_beat(self) -> None:
@@ -153,7 +216,7 @@ class Heartbeat(threading.Thread):
         except JobrunnerError as error:
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))
-        except Exception as error:  # noqa: BLE001 - the thread must live: without it nobody fences
+        except Exception as error:  # noqa: BLE001 - the thread must live: without it every lease is lost
             self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
         else:
             self._beat_at = sent_at
@@ -197,7 +260,7 @@ class Heartbeat(threading.Thread):
         with self._lock:
             held = self._held.get(lease)
         if held is not None and not held.is_over:
-            # From this thread: the main loop may be what is stuck.
+            # From the watch's thread: the main loop may be what is stuck.
             held.kill()
 
     def _tell(self, news: News, lease: Lease) -> None:

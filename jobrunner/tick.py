@@ -19,6 +19,7 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.process import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
+from jobrunner.heartbeat import Watch, watching
 from jobrunner.log import Log
 from jobrunner.model import Owner
 from jobrunner.stopping import StopRequest, listening
@@ -34,22 +35,29 @@ def tick(config: Config, database: Database, log: Log, types: Collection[str] | 
     Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
     HandlersUnavailable after what could be finalized was.
     """
-    database.read(migrate.check_schema)
-    with listening() as stop:
-        return Tick(config, database, log, types, stop).run()
+    with listening() as stop, watching(database, config.lease) as watch:
+        database.read(migrate.check_schema)
+        return Tick(config, database, log, types, stop, watch).run()
 
 
 class Tick:
     """What one tick carries along."""
 
     def __init__(
-        self, config: Config, database: Database, log: Log, types: Collection[str] | None, stop: StopRequest
+        self,
+        config: Config,
+        database: Database,
+        log: Log,
+        types: Collection[str] | None,
+        stop: StopRequest,
+        watch: Watch,
     ) -> None:
         self._config = config
         self._database = database
         self._log = log
         self._types = types
         self._stop = stop
+        self._watch = watch
         self._mark = secrets.token_hex(4)
         self._owner = Owner(config.host, f"{config.host}:{os.getpid()}:{self._mark}")
         self._counts: Counter[str] = Counter()
@@ -72,7 +80,7 @@ class Tick:
             "tick",
             result="failed" if problem else "done",
             seconds=round(clock.elapsed() - began_at, 3),
-            **self._counts,
+            **+self._counts,
             **told,
         )
         if problem is not None:
@@ -106,7 +114,7 @@ class Tick:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
         plan = ChildPlan(config.imports, config.app_dir, self._mark)
         supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
-        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types)
+        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types, self._watch)
         with self._stop.waking(supervisor.wake_descriptor):
             try:
                 drain.run()
@@ -120,4 +128,4 @@ class Tick:
         self._database.reach("tick.before_close")
         # A tick that cannot close its trail has done its work all the same: the open row tells.
         with suppress(DatabaseUnavailable):
-            self._database.write(lambda connection: ticks.close_tick(connection, tick_id, self._counts, error))
+            self._database.write(lambda connection: ticks.close_tick(connection, tick_id, +self._counts, error))

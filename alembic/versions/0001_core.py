@@ -19,7 +19,7 @@ CREATE TABLE job_definitions (
   name VARCHAR(200) NOT NULL CONSTRAINT job_definitions_name_key UNIQUE,
   job_type VARCHAR(200) NOT NULL,
   payload {json} NOT NULL,
-  schedule VARCHAR(200),
+  schedule VARCHAR(1000),
   timezone VARCHAR(100) NOT NULL,
   source VARCHAR(20) NOT NULL,
   last_slot_at {time} NOT NULL,

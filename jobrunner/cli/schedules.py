@@ -14,7 +14,7 @@ from jobrunner.recurrence import Recurrence
 from jobrunner.registry import check_job_type
 from jobrunner.store import queries
 from jobrunner.store import schedules as store
-from jobrunner.text import storable
+from jobrunner.text import storable, visible
 
 
 @click.group()
@@ -48,7 +48,7 @@ def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> Non
     if created is None:
         raise JobrunnerError(f"there is a schedule named {name!r} already; remove it first")
     row = next(each for each in database.read(queries.schedules) if each["name"] == name)
-    click.echo(f"schedule {name}: next slot {render.instant(row['next_run_at'])}")
+    click.echo(f"schedule {visible(name)}: next slot {render.instant(row['next_run_at'])}")
 
 
 @schedule.command(name="list")
@@ -73,4 +73,4 @@ def remove(name: str) -> None:
     removed = session.open_database(session.load()).write(lambda connection: store.remove(connection, name, who))
     if not removed:
         raise NotFoundError(f"there is no schedule named {name!r}")
-    click.echo(f"schedule {name}: removed")
+    click.echo(f"schedule {visible(name)}: removed")

@@ -43,8 +43,8 @@ def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
     Raises DatabaseUnavailable when it cannot be reached, SchemaMismatch when it must be migrated.
     """
     database = unopened(config, patience)
-    file = database.location.file
-    if file is not None and not file.exists():
+    if database.location.is_missing():
+        file = database.location.file
         if config.database_url is not None:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
@@ -66,6 +66,8 @@ def policies(config: Config) -> list[Policy]:
     try:
         plan = ChildPlan(config.imports, config.app_dir, mark)
         found = discover_policies(plan, groups, config.start_limit.total_seconds())
+    except OSError as error:
+        raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
     finally:
         groups.close()
     if isinstance(found, StartFailed):

@@ -136,8 +136,13 @@ def _ago(at: datetime, then: datetime | None) -> str:
 def _progress(progress: dict[str, Any] | None) -> str:
     if not progress:
         return "-"
-    total = "" if progress.get("total") is None else f"/{progress['total']:g}"
-    return f"{progress.get('done', 0):g}{total} {progress.get('message', '')}".strip()
+    total = "" if progress.get("total") is None else f"/{_number(progress['total'])}"
+    return f"{_number(progress.get('done', 0))}{total} {progress.get('message', '')}".strip()
+
+
+def _number(value: object) -> str:
+    # What a handler says is its own affair; showing it must not fail.
+    return f"{value:g}" if isinstance(value, int | float) else str(value)[:40]
 
 
 def _error(row: dict[str, Any]) -> str:

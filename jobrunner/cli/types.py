@@ -6,18 +6,25 @@ import re
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
 
+_ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
-class JobId(click.ParamType[int]):
+if TYPE_CHECKING:
+    _IdType = click.ParamType[int]
+else:
+    _IdType = click.ParamType  # generic only in the newest versions of click
+
+
+class JobId(_IdType):
     """The id of a run: a positive whole number."""
 
     name = "job_id"
@@ -25,7 +32,7 @@ class JobId(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Raises click's usage error for anything else."""
         text = str(value)
-        if not (text.isascii() and text.isdigit()) or not 0 < int(text[:20]) <= _LARGEST_ID:
+        if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
             self.fail(f"{text[:40]!r} is not the id of a run; it is a positive whole number", param, ctx)
         return int(text)
 

@@ -9,6 +9,7 @@ import click
 
 from jobrunner.cli import render, session
 from jobrunner.durations import format_duration
+from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.registry import check_job_type
 
@@ -34,7 +35,11 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     # A quarter of the lease: longer than that no call of a tick may hang.
-    database = session.open_database(config, patience=config.lease / 4)
+    try:
+        database = session.open_database(config, patience=config.lease / 4)
+    except JobrunnerError as error:
+        log.error("tick", result="failed", error=str(error))
+        raise
     try:
         run_tick(config, database, log, wanted)
     finally:

@@ -29,6 +29,7 @@ from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
 _PR_SET_PDEATHSIG = 1
 _TRACEBACK_CHARACTERS = 32_000
+_MESSAGE_CHARACTERS = 10_000
 _PROGRESS_EVERY_SECONDS = 0.1
 
 
@@ -102,6 +103,9 @@ class Child:
                 self._send({"kind": "import_failed", "module": module, "error": _line(error)})
                 traceback.print_exc()
                 return
+            if os.getpid() != self._pid:
+                # A copy that the module forked: it must not take runs out of the original's channel.
+                os._exit(0)
         policies = [job.policy.as_data() for job in registered().values()]
         self._send({"kind": "ready", "policies": policies})
 
@@ -139,8 +143,9 @@ class Child:
             finally:
                 # From here on nothing may be interrupted: half a report would be taken for nonsense.
                 self._is_at_work = False
-        except HandlerStopped:
-            return {"outcome": "stopped", "traceback": _stack()}
+        except HandlerStopped as error:
+            # The parent, if it asked for this, knows better why.
+            return {"outcome": "stopped", "error_type": "stopped", "error": _text(error), "traceback": _stack()}
         except (Retry, Discard, Snooze) as asked:
             return _asked(asked, job, frame["attempt"])
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
@@ -209,8 +214,9 @@ def _kept(value: object, limit_bytes: int) -> object:
         return None
     try:
         return payload.check_payload({"result": value}, limit_bytes)["result"]
-    except (BadPayload, RecursionError) as error:
-        sys.stderr.write(f"jobrunner: the return value was not kept: {error}\n")
+    except Exception as error:  # noqa: BLE001 - the value may be of a class of the handler's own
+        with suppress(Exception):
+            sys.stderr.write(f"jobrunner: the return value was not kept: {_text(error)}\n")
         return None
 
 
@@ -220,15 +226,16 @@ def _line(error: BaseException) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the handler's own __str__ may fail in any way
+        # Cut here: a message of many megabytes would make a frame that the parent takes for nonsense.
+        return str(error)[:_MESSAGE_CHARACTERS]
+    except BaseException:  # noqa: BLE001 - the handler's own __str__ may fail in any way
         return "(its message cannot be read)"
 
 
 def _stack() -> str:
     try:
         text = traceback.format_exc()
-    except Exception:  # noqa: BLE001 - as above: formatting runs the handler's code
+    except BaseException:  # noqa: BLE001 - as above: formatting runs the handler's code
         return "(the traceback cannot be formatted)"
     return text if len(text) <= _TRACEBACK_CHARACTERS else "…" + text[-_TRACEBACK_CHARACTERS:]
 

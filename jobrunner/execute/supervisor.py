@@ -14,6 +14,7 @@ from jobrunner.execute.frames import Frame
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.process import ChildPlan, ChildProcess
 from jobrunner.model import Policy
+from jobrunner.text import one_line
 
 _GOODBYE_SECONDS = 1.0
 _UNBURIED_SECONDS = 5.0
@@ -159,9 +160,9 @@ class Supervisor:
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
-            start.module = str(frame["module"])
+            start.module = str(frame.get("module"))
         elif frame["kind"] == "import_failed":
-            start.error = str(frame["error"])
+            start.error = str(frame.get("error"))
             child.kill()
         elif frame["kind"] == "ready":
             try:
@@ -223,7 +224,8 @@ class Supervisor:
 def _why_not_started(child: ChildProcess, start: _Start) -> str:
     what = f"importing the handler module {start.module!r}" if start.module else "starting"
     why = start.error or f"the child {describe_exit(child.exit_status)}"
-    return f"{what} failed: {why}"
+    # What a module raises may hold anything; this goes into the trail, a log and a terminal.
+    return one_line(f"{what} failed: {why}")
 
 
 def describe_exit(status: int | None) -> str:

@@ -82,7 +82,8 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
     statement = _claim_statement(len(request.policies), request.suspect, request.start)
     rows = connection.execute(statement, values).mappings().all()
-    faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
+    if rows:
+        faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
     urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
     return [_claimed(row) for row in urgent_first]
 
@@ -95,12 +96,17 @@ def start(connection: Connection, lease: Lease) -> bool:
 
 
 def give_back(connection: Connection, token: str) -> int:
-    """Undo a claim of which the caller knows that nothing was handed out: uncharged, claimable at once."""
+    """Undo a claim of which the caller knows that nothing was handed out: uncharged, claimable at once.
+
+    A run whose cancellation was requested meanwhile is cancelled: that wins here, too.
+    """
+    stays = job_runs.c.cancel_requested_at.is_(None)
     statement = (
         update(job_runs)
         .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
         .values(
-            status=literal_column("'queued'"),
+            status=case((stays, literal_column("'queued'")), else_=literal_column("'cancelled'")),
+            finished_at=case((stays, null()), else_=now()),
             attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
             started_at=null(),
             updated_at=now(),

@@ -127,6 +127,8 @@ class Database:
                     f"lost the connection to the database {self.location.label}:"
                     f" {dialect.refusal_reason(error.orig or error)}"
                 ) from None
+            if dialect.is_refused(error):
+                raise self._unreachable(error.orig or error) from None
             raise
         except (exc.InvalidRequestError, exc.ResourceClosedError) as error:
             self.close()

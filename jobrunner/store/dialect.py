@@ -47,6 +47,7 @@ _SQLITE_NOW = (
     " + (SELECT clock_offset FROM job_state))"
 )
 _POSTGRESQL_NOW = "jobrunner_now()"
+_SQLITE_WAL = "PRAGMA journal_mode = WAL"
 
 # STABLE and free of SET clauses, so that the planner inlines it and an index condition stays one:
 # clock_timestamp() would be a filter. Tests move the setting and nothing else.
@@ -225,7 +226,12 @@ def prepare_file(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         driver = connection.connection.driver_connection
         assert driver is not None
-        driver.execute("PRAGMA journal_mode = WAL")
+        driver.execute(_SQLITE_WAL)
+
+
+def file_preparation(dialect_name: str) -> str:
+    """The same as SQL, to stand before the migrations when a person runs them."""
+    return f"{_SQLITE_WAL};\n\n" if dialect_name == "sqlite" else ""
 
 
 def checkpoint(connection: Connection) -> None:
@@ -326,6 +332,14 @@ def is_lost(error: exc.DBAPIError) -> bool:
     )
 
 
+def is_refused(error: exc.DBAPIError) -> bool:
+    """Whether the server or the file would not do the work at all: no permission, read-only, full, damaged."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in ("42501", "25006") or state.startswith(("53", "58"))
+    return re.search(r"readonly|is full|malformed|not a database|unable to open", str(error.orig)) is not None
+
+
 def is_missing_schema(error: exc.DBAPIError) -> bool:
     """Whether the statement failed because a table of ours does not exist."""
     state = getattr(error.orig, "sqlstate", None)
@@ -347,6 +361,7 @@ def refusal_reason(error: BaseException) -> str:
 
 _REASONS = (
     (r"password authentication failed|no password supplied", "the user name or password was refused"),
+    (r"permission denied|must be owner", "its user may not do that with jobrunner's tables"),
     (r"role .* does not exist", "the user does not exist there"),
     (r"database .* does not exist", "the server has no database of that name"),
     (r"pg_hba", "the server's pg_hba.conf does not let this user and host in"),

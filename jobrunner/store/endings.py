@@ -21,6 +21,8 @@ from jobrunner.store.dialect import now
 from jobrunner.store.schema import job_attempts, job_recoverable, job_runs
 from jobrunner.text import one_line, storable
 
+_EXPIRED = "lease_expired"
+
 
 class Refusal(Enum):
     """Why a finalize changed nothing."""
@@ -79,7 +81,7 @@ def recover(connection: Connection, limit: int) -> list[Ended]:
 def _expired(row: RowMapping) -> Ending:
     return Ending(
         Outcome.LEASE_EXPIRED,
-        error_type="lease_expired",
+        error_type=_EXPIRED,
         error=f"the lease of {row['locked_by']} expired: its tick was killed, stalled or cut off",
         output=row["output"],
     )
@@ -100,7 +102,11 @@ def _was_applied(connection: Connection, owner: Owner, lease: Lease) -> bool:
     columns = job_attempts.c
     found = connection.execute(
         select(columns.id).where(
-            columns.run_id == lease.run_id, columns.lease_token == lease.token, columns.worker == owner.name
+            columns.run_id == lease.run_id,
+            columns.lease_token == lease.token,
+            columns.worker == owner.name,
+            # Recovery, too, writes the attempt under its owner's name: then the lease was lost.
+            columns.error_type.is_distinct_from(_EXPIRED),
         )
     )
     return found.one_or_none() is not None
@@ -163,7 +169,7 @@ def _record_attempt(connection: Connection, row: RowMapping, verdict: Verdict, e
             lease_token=row["lease_token"],
             worker=row["locked_by"],
             host=row["host"],
-            started_at=row["started_at"],
+            started_at=row["started_at"] or row["claimed_at"],
             finished_at=row["now"],
             outcome=verdict.outcome.value,
             error_type=verdict.error_type,

@@ -30,6 +30,13 @@ class Location:
     url: URL
     file: Path | None
 
+    def is_missing(self) -> bool:
+        """Whether it is a file that is not there. Raises DatabaseUnavailable where that cannot be told."""
+        try:
+            return self.file is not None and not self.file.exists()
+        except OSError as error:
+            raise DatabaseUnavailable(f"cannot use the database {self.label}: {error.strerror}") from None
+
     @property
     def label(self) -> str:
         """For people: never with the password, nor with options that may carry one."""
@@ -54,6 +61,9 @@ def locate(text: str) -> Location:
             "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:5432/NAME"
             " or sqlite:////absolute/path/to/file.db"
         )
+    if "@" in (url.host or ""):
+        # What stands before it is the rest of the password, and must not be shown as a host.
+        raise DatabaseUnavailable("the database URL holds more than one @; write an @ in the password as %40")
     if backend == "postgresql":
         return Location(url.set(drivername="postgresql"), None)
     if not url.database or url.database == ":memory:" or url.host:

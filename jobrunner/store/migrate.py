@@ -23,7 +23,7 @@ def migrate(database: Database) -> bool:
 
     Any number of migrators may run at once: one works, the others wait and find it done.
     """
-    if database.location.file is not None and not database.location.file.exists():
+    if database.location.is_missing():
         return create_file(database)
     dialect.prepare_file(database.connect())
     return database.write(_upgrade)
@@ -71,7 +71,7 @@ def check_schema(connection: Connection) -> None:
     revision: str | None = connection.execute(
         select(column("version_num")).select_from(table(VERSION_TABLE))
     ).scalar_one_or_none()
-    if revision is None or int(revision) < SCHEMA_REVISION:
+    if revision is None or _number(revision) < SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
     oldest = connection.execute(select(job_state.c.oldest_code)).scalar_one()
     if oldest > CODE_LEVEL:
@@ -80,8 +80,9 @@ def check_schema(connection: Connection) -> None:
 
 def migration_sql(location: Location) -> str:
     """The SQL that builds the schema from nothing, for a person to run. Needs no database."""
-    output = io.StringIO()
     name = "postgresql" if location.file is None else "sqlite"
+    output = io.StringIO(dialect.file_preparation(name))
+    output.seek(0, io.SEEK_END)
     _run("head", sql=True, dialect_name=name, output=output)
     return output.getvalue()
 
@@ -100,7 +101,13 @@ def _revision(connection: Connection) -> int | None:
 
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
-    return None if revision is None else int(revision)
+    return None if revision is None else _number(revision)
+
+
+def _number(revision: str) -> int:
+    if not revision.isdigit():
+        raise SchemaMismatch(f"the table {VERSION_TABLE} does not hold a version of jobrunner's schema")
+    return int(revision)
 
 
 def _run(revision: str, *, sql: bool = False, **attributes: Any) -> None:

@@ -17,6 +17,7 @@ from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.store.claims import NO_LOCK
 from jobrunner.store.dialect import insert_or_skip, later, now
 from jobrunner.store.schema import job_events, job_keys, job_runs
+from jobrunner.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Ans
     row = _lock(connection, run_id)
     if row is None or not allowed(Event.DISCARD, row["status"]):
         return _refused(run_id, row)
+    reason = one_line(reason)
     changes = {
         "status": target(Event.DISCARD, row["status"]).value,
         "finished_at": row["now"],

@@ -64,7 +64,7 @@ job_definitions = Table(
     Column("name", String(200), nullable=False, unique=True),
     Column("job_type", String(200), nullable=False),
     Column("payload", JsonObject, nullable=False),
-    Column("schedule", String(200)),
+    Column("schedule", String(1000)),
     Column("timezone", String(100), nullable=False),
     Column("source", String(20), nullable=False),
     Column("last_slot_at", UtcTime, nullable=False),
