@@ -44,6 +44,9 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     """Raise BadPayload, naming the argument that does not fit."""
+    if not isinstance(payload, Mapping):
+        # Whoever wrote the row by hand was not checked by anybody yet.
+        raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
     context, parameters, hints = _described(function)
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     named = {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}

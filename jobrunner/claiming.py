@@ -35,7 +35,7 @@ class Claimer:
         self._database = database
         self._heartbeat = heartbeat
         self._log = log
-        self._unanswered: dict[str, float] = {}
+        self._unanswered: set[str] = set()
         self._look_at = 0.0
 
     def take(self, policies: Sequence[Policy], limit: int, *, suspect: bool) -> Claimed:
@@ -58,9 +58,9 @@ class Claimer:
             return runs
 
         sent_at = clock.elapsed()
-        self._unanswered[request.token] = sent_at
+        self._unanswered.add(request.token)
         runs = self._database.write(work)
-        del self._unanswered[request.token]
+        self._unanswered.remove(request.token)
         self._heartbeat.renewed(held, sent_at)
         if runs:
             self._database.reach("claim.committed")
@@ -70,21 +70,26 @@ class Claimer:
         """How many runs of these types are due, counted up to ``limit``."""
         return self._database.read(partial(ticks.count_claimable, policies=policies, limit=limit))
 
+    def is_settled(self) -> bool:
+        """Whether it is known what became of every claim."""
+        return not self._unanswered
+
     def give_back_unanswered(self) -> int:
         """Undo claims whose COMMIT got no answer; how many runs that were.
 
-        Such a COMMIT may be applied even much later, when a stopped server goes on: so each is looked for
-        until its leases would be over anyway.
+        Such a COMMIT may be applied even much later, when a stopped server goes on. But until then it holds the
+        places of its host: whoever gets them after it sees what became of it.
         """
         if not self._unanswered or clock.elapsed() < self._look_at:
             return 0
         self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-        given_back = 0
-        for token, sent_at in list(self._unanswered.items()):
-            runs = self._database.write(partial(claims.give_back, token=token))
-            if runs:
-                self._log.warning("released", result="unanswered claim given back", runs=runs)
-            if runs or clock.elapsed() - sent_at > self._config.lease.total_seconds():
-                del self._unanswered[token]
-            given_back += runs
-        return given_back
+
+        def work(connection: Connection) -> int:
+            claims.hold_places(connection, self._owner.host)
+            return sum(claims.give_back(connection, token) for token in self._unanswered)
+
+        runs = self._database.write(work)
+        self._unanswered.clear()
+        if runs:
+            self._log.warning("released", result="unanswered claim given back", runs=runs)
+        return runs

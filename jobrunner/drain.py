@@ -88,7 +88,7 @@ class Drain:
                 self._heartbeat.turn()
                 self._give_back_unanswered()
                 self._claim()
-                if not self._attempts and not self._finalizer.pending and not self._may_go_on():
+                if not self._attempts and self._is_settled() and not self._may_go_on():
                     break
                 self._turn()
         finally:
@@ -98,6 +98,13 @@ class Drain:
         trouble = self._trouble or self._finalizer.trouble
         if trouble is not None:
             raise trouble
+
+    def _is_settled(self) -> bool:
+        """Whether nothing is left to be written, or the database has been away for too long."""
+        return not self._finalizer.pending and (self._claimer.is_settled() or self._has_given_up())
+
+    def _has_given_up(self) -> bool:
+        return self._trouble is not None and clock.elapsed() - self._trouble_since >= _TROUBLE_SECONDS
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
@@ -112,7 +119,7 @@ class Drain:
             self._stop.at is None
             and now < self._budget_ends_at
             and self.counts["claimed"] < self._config.batch
-            and (self._trouble is None or now - self._trouble_since < _TROUBLE_SECONDS or bool(self._attempts))
+            and (bool(self._attempts) or not self._has_given_up())
         )
 
     def _has_no_children(self) -> bool:
@@ -205,7 +212,7 @@ class Drain:
         if not self._policies:
             self._look_at = float("inf")
             return
-        if self._suspect_at_work or (self._checks_suspects and self._attempts):
+        if not self._claimer.is_settled() or self._suspect_at_work or (self._checks_suspects and self._attempts):
             return
         if not self._supervisor.idle and self._supervisor.starting:
             return
@@ -249,7 +256,10 @@ class Drain:
 
     def _give_back_unanswered(self) -> None:
         try:
-            self.counts["released"] += self._claimer.give_back_unanswered()
+            if not self._claimer.is_settled():
+                self.counts["released"] += self._claimer.give_back_unanswered()
+                if self._claimer.is_settled():
+                    self._trouble, self._look_at = None, 0.0
         except DatabaseUnavailable as error:
             self._take_trouble(error)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from jobrunner import config
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.names import check_job_type
 from jobrunner.payload import check_payload
-from jobrunner.registry import check_job_type
 from jobrunner.store.database import Connection
 from jobrunner.store.runs import Enqueued, NewRun
 from jobrunner.store.runs import enqueue as insert_run

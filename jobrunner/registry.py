@@ -6,7 +6,6 @@ Imported by handler modules, so it needs the standard library only.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from jobrunner import arguments, backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import ConfigurationError
 from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Policy
+from jobrunner.names import check_job_type
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Transaction
@@ -24,7 +24,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Exceptions = tuple[type[BaseException], ...]
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
 _OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout"}
 _registered: dict[str, Job[Any, Any]] = {}
 
@@ -123,16 +122,6 @@ def job(
 def registered() -> Mapping[str, Job[Any, Any]]:
     """The handlers of all modules imported so far, by job type."""
     return dict(sorted(_registered.items()))
-
-
-def check_job_type(name: str) -> str:
-    """Return a name that can be a job type, or raise UsageError."""
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
-            " letter, a digit or _"
-        )
-    return name
 
 
 def _attempts(max_attempts: int) -> int:

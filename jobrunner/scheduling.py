@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from jobrunner.errors import BadSchedule
+from jobrunner.config import Config
+from jobrunner.errors import UsageError
 from jobrunner.log import Log
 from jobrunner.model import Definition
+from jobrunner.names import check_job_type
+from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload
 from jobrunner.recurrence import Recurrence
 from jobrunner.store import schedules
 from jobrunner.store.database import Database
 from jobrunner.store.schedules import Expansion
+from jobrunner.text import one_line
 
 _BATCH = 500
 _NEVER_AGAIN = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def plan(definition: Definition, now: datetime) -> Expansion:
+def plan(definition: Definition, now: datetime, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Expansion:
     """What the slots in (watermark, now] ask for: the latest gets a run, older ones are one skipped stretch.
 
     All of them are seen, however late the tick comes: never "does now match". A definition that cannot be read
@@ -25,8 +30,11 @@ def plan(definition: Definition, now: datetime) -> Expansion:
     """
     try:
         recurrence = Recurrence.parse(definition.schedule, definition.timezone)
-    except BadSchedule as error:
-        return Expansion(problem=str(error))
+        # Whoever wrote the row by hand was not checked by anybody yet.
+        check_job_type(definition.job_type)
+        check_payload(definition.payload, payload_limit)
+    except UsageError as error:
+        return Expansion(problem=one_line(str(error)))
     due = recurrence.latest(definition.last_slot_at, now)
     next_run_at = recurrence.next_after(max(now, definition.last_slot_at)) or _NEVER_AGAIN
     if due.first is None or due.last is None:
@@ -39,7 +47,7 @@ def plan(definition: Definition, now: datetime) -> Expansion:
     return Expansion(slot=due.last, skipped=skipped, next_run_at=next_run_at)
 
 
-def expand(database: Database, log: Log, counts: Counter[str]) -> None:
+def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and passed over."""
     seen: set[int] = set()
     while True:
@@ -48,12 +56,13 @@ def expand(database: Database, log: Log, counts: Counter[str]) -> None:
         if not due:
             return
         for definition_id in due:
-            _expand_one(database, definition_id, log, counts)
+            _expand_one(config, database, definition_id, log, counts)
         seen.update(due)
 
 
-def _expand_one(database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
-    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, plan))
+def _expand_one(config: Config, database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
+    planned = partial(plan, payload_limit=config.payload_limit)
+    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, planned))
     database.reach("expand.committed")
     if expanded is None:
         return

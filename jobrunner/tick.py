@@ -89,7 +89,7 @@ class Tick:
 
     def _work(self) -> None:
         recovery.recover(self._config, self._database, self._log, self._counts)
-        scheduling.expand(self._database, self._log, self._counts)
+        scheduling.expand(self._config, self._database, self._log, self._counts)
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()
         is_due: bool = self._database.read(ticks.is_anything_due)

@@ -144,19 +144,19 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
         "server = lifeline.server()\n"
         "access = server.start()\n"
         "connection = access.admin()\n"
-        "print(lifeline.folder, lifeline.process.pid, server.postmaster_pid, flush=True)\n"
+        "print(lifeline.folder, lifeline.data, lifeline.process.pid, server.postmaster_pid, flush=True)\n"
         "os.kill(connection.info.backend_pid, signal.SIGSTOP)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    folder, watchdog, postmaster = done.stdout.split()
+    folder, data, watchdog, postmaster = done.stdout.split()
 
     def all_gone() -> bool:
-        return not any(Path(path).exists() for path in (folder, f"/proc/{watchdog}", f"/proc/{postmaster}"))
+        return not any(Path(path).exists() for path in (folder, data, f"/proc/{watchdog}", f"/proc/{postmaster}"))
 
-    wait_for(all_gone, 15, lambda: f"{folder}, {watchdog} and {postmaster} should be gone")
+    wait_for(all_gone, 15, lambda: f"{folder}, {data}, {watchdog} and {postmaster} should be gone")
     titles = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [title for title in titles if Path(folder).name.encode() in title]
 

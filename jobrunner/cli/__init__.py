@@ -41,7 +41,7 @@ def main() -> None:
         sys.stdout.flush()
     except click.exceptions.Exit as request:
         code = request.exit_code
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt, EOFError):
         code = _complain("interrupted", 130)
     except _NO_ARGUMENTS as error:
         click.echo(error.format_message(), err=True)
@@ -55,7 +55,7 @@ def main() -> None:
         code = _complain(str(error), error.exit_code)
     except SystemExit as request:
         # So click ends when the reader of a pipe has gone, and after a completion of the shell.
-        gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         code = 0 if gone else request.code
     except BrokenPipeError:
         # `jobrunner status | head`: the reader has had enough.

@@ -9,9 +9,9 @@ from jobrunner.cli import render, session
 from jobrunner.cli.status import schedule_row
 from jobrunner.cli.types import read_payload
 from jobrunner.errors import JobrunnerError, NotFoundError, UsageError
+from jobrunner.names import check_job_type
 from jobrunner.payload import parse_payload
 from jobrunner.recurrence import Recurrence
-from jobrunner.registry import check_job_type
 from jobrunner.store import queries
 from jobrunner.store import schedules as store
 from jobrunner.text import storable, visible

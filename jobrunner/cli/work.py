@@ -11,7 +11,7 @@ from jobrunner.cli import render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
-from jobrunner.registry import check_job_type
+from jobrunner.names import check_job_type
 
 
 @click.command()

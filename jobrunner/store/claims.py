@@ -65,7 +65,7 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
 
     With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
     """
-    dialect.lock_host_places(connection, request.owner.host)
+    hold_places(connection, request.owner.host)
     limit = min(request.limit, request.places - _places_taken(connection, request.owner.host))
     if limit <= 0 or not request.policies:
         return []
@@ -93,6 +93,11 @@ def start(connection: Connection, lease: Lease) -> bool:
     statement = update(job_runs).where(*_held(lease), job_runs.c.started_at.is_(None))
     changed = connection.execute(statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()))
     return changed.rowcount == 1
+
+
+def hold_places(connection: Connection, host: str) -> None:
+    """Wait until no other claim of the host is under way, and let none begin before this transaction ends."""
+    dialect.lock_host_places(connection, host)
 
 
 def give_back(connection: Connection, token: str) -> int:
@@ -182,7 +187,8 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
-    fits = due.lease_expiries >= SUSPECT_AFTER_EXPIRIES
+    # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
+    fits = due.lease_expiries >= literal_column(str(SUSPECT_AFTER_EXPIRIES))
     each = [
         # One index range per type, so that neither unknown types nor the other known ones lie in front.
         select(due.id, due.priority, due.run_at)

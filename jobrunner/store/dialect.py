@@ -6,6 +6,7 @@ call is cut, what an error means, and how the places of one host are counted by 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -195,6 +196,7 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
         f"sqlite:///{uri}",
         poolclass=NullPool,
         hide_parameters=True,
+        json_deserializer=_read_json,
         connect_args={"timeout": patience.total_seconds(), "check_same_thread": False},
     )
 
@@ -212,6 +214,15 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # Somebody wrote it into the file by hand. As text it is refused where it is looked at; an error here
+        # would end every tick that reads the row.
+        return text
 
 
 def _quoted(path: str) -> str:

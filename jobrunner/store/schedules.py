@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, null, select, update
+from sqlalchemy import Connection, case, insert, null, select, update
 
 from jobrunner import faults
 from jobrunner.model import Definition
@@ -121,10 +121,12 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
     values = {**new, "removed_at": None, "last_slot_at": at, "updated_at": at}
     columns = job_definitions.c
     if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
+        # The clock may have stepped back since.
+        later_watermark = case((columns.last_slot_at > at, columns.last_slot_at), else_=at)
         revived = connection.execute(
             update(job_definitions)
-            .where(columns.name == new["name"], columns.removed_at.is_not(None), columns.last_slot_at <= at)
-            .values(**values, paused_at=null(), last_error=null())
+            .where(columns.name == new["name"], columns.removed_at.is_not(None))
+            .values({**values, "last_slot_at": later_watermark, "paused_at": null(), "last_error": null()})
         )
         if revived.rowcount == 0:
             return None

@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, SUSPECT_AFTER_EXPIRIES, Status
 from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
 
 SCHEMA_REVISION = 1
@@ -45,6 +45,10 @@ def _listed(statuses: tuple[Status, ...]) -> str:
 def _where_status(*statuses: Status) -> TextClause:
     # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
     return text(f"status IN ({_listed(statuses)})")
+
+
+def _where_suspect() -> TextClause:
+    return text(f"status IN ({_listed(CLAIMABLE)}) AND lease_expiries >= {SUSPECT_AFTER_EXPIRIES}")
 
 
 job_state = Table(
@@ -131,6 +135,16 @@ Index(
     job_runs.c.id,
     postgresql_where=_where_status(*CLAIMABLE),
     sqlite_where=_where_status(*CLAIMABLE),
+)
+# The few that took their owner down: each tick asks for them first, and must not look through its whole queue.
+Index(
+    "job_runs_suspect",
+    job_runs.c.job_type,
+    job_runs.c.priority.desc(),
+    job_runs.c.run_at,
+    job_runs.c.id,
+    postgresql_where=_where_suspect(),
+    sqlite_where=_where_suspect(),
 )
 # For the idle question "is anything due?", whatever its type.
 Index(
@@ -233,4 +247,3 @@ job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("n
 job_recoverable = Table(
     "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
 )
-job_due = Table("job_due", _views, Column("kind", String), Column("id", BigKey), Column("due_at", UtcTime))

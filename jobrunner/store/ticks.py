@@ -6,14 +6,35 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Float, bindparam, delete, exists, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Float,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from jobrunner import faults
 from jobrunner.lifecycle import Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import job_attempts, job_claimable, job_due, job_events, job_runs, job_state, job_ticks
+from jobrunner.store.schema import (
+    job_attempts,
+    job_claimable,
+    job_events,
+    job_expandable,
+    job_recoverable,
+    job_runs,
+    job_state,
+    job_ticks,
+)
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500
@@ -34,14 +55,26 @@ def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], 
 
 def is_anything_due(connection: Connection) -> bool:
     """Whether there is anything to recover, expand or claim, whatever its type."""
-    return bool(connection.execute(select(exists(select(job_due.c.id)))).scalar_one())
+    # The earliest claimable run, not just any: for any, the planner expects to meet one soon in a scan of all runs.
+    earliest = select(func.min(job_claimable.c.run_at)).scalar_subquery()
+    others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
+    return bool(connection.execute(select(or_(earliest.is_not(None), *others))).scalar_one())
 
 
 def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
     """How many runs of these types are due, counted up to ``limit``."""
-    types = [policy.job_type for policy in policies]
-    due = select(job_claimable.c.id).where(job_claimable.c.job_type.in_(types)).limit(limit)
-    return len(connection.execute(due).all())
+    columns = job_claimable.c
+    each = [
+        # In the order of the claim's index: else the planner may expect to meet so many soon in a scan of all.
+        select(columns.id)
+        .where(columns.job_type == policy.job_type)
+        .order_by(columns.priority.desc(), columns.run_at, columns.id)
+        .limit(limit)
+        .subquery()
+        for policy in policies
+    ]
+    due = union_all(*[select(one.c.id) for one in each]).limit(limit)
+    return len(connection.execute(due).all()) if each else 0
 
 
 def take_prune_turn(connection: Connection) -> bool:

@@ -47,7 +47,8 @@ class Copies:
         return PostgresDatabase(self.access, name)
 
     def _create(self, name: str, template: str) -> None:
-        statement = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}")
+        # Through the log, the default, a copy took two to ten times as long.
+        statement = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {} STRATEGY file_copy")
         with self.access.admin() as connection:
             connection.execute(
                 statement.format(sql.Identifier(name), sql.Identifier(self.access.role), sql.Identifier(template))

@@ -8,7 +8,7 @@ The server starts at the first request, so that a selection of tests without a d
 A request is one line of JSON on a connection to the socket `control` in the folder, and so is the answer. Any process
 may ask: that is how all workers of a test session share a server.
 
-Only the standard library is imported: this starts as `python -I watchdog.py FOLDER CONTROL_DESCRIPTOR`.
+Only the standard library is imported: this starts as `python -I watchdog.py FOLDER DATA CONTROL_DESCRIPTOR`.
 """
 
 import contextlib
@@ -36,6 +36,7 @@ SETTINGS = {
     # the operating system. Hence synchronous_commit stays on, or a killed server would lose committed runs.
     "fsync": "off",
     "full_page_writes": "off",
+    "max_wal_size": "256MB",
     "max_connections": "200",
     # Tests of plans decide themselves when statistics are gathered.
     "autovacuum": "off",
@@ -49,10 +50,10 @@ SETTINGS = {
 class Server:
     """One data folder and the postmaster working on it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, data: Path) -> None:
         self.folder = folder
         self.binaries = Path()
-        self.data = folder / "data"
+        self.data = data
         self.password = secrets.token_hex(8)
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
@@ -64,7 +65,7 @@ class Server:
         self.binaries = Path(binaries)
         if self.process is not None and self.process.poll() is None:
             return
-        if not self.data.exists():
+        if not (self.data / "PG_VERSION").exists():
             self._initialise()
         for _ in range(5):
             # Another process may take the port between here and the server's start: then the next one is tried.
@@ -93,7 +94,8 @@ class Server:
 
     def remove(self) -> None:
         self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for place in (self.data, self.folder):
+            shutil.rmtree(place, ignore_errors=True)
 
     def state(self) -> dict[str, Any]:
         running = self.process is not None and self.process.poll() is None
@@ -120,8 +122,6 @@ class Server:
             command, capture_output=True, text=True, cwd="/", env=environment(), timeout=60, **identity
         )
         if done.returncode != 0:
-            # A half-made folder would be taken for a whole one at the next request.
-            shutil.rmtree(self.data, ignore_errors=True)
             raise RuntimeError(f"initdb failed: {done.stderr.strip()[-600:]}")
 
     def _launch(self) -> bool:
@@ -248,10 +248,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = Server(Path(sys.argv[1]))
+    server = Server(Path(sys.argv[1]), Path(sys.argv[2]))
     try:
         # Listening already: whoever asks early waits for the answer.
-        serve(server, socket.socket(fileno=int(sys.argv[2])))
+        serve(server, socket.socket(fileno=int(sys.argv[3])))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         server.remove()
