@@ -16,7 +16,7 @@ CREATE TABLE job_state (
 INSERT INTO job_state (id, oldest_code) VALUES (1, 1);
 CREATE TABLE job_definitions (
   id {identity},
-  name VARCHAR(200) NOT NULL CONSTRAINT job_definitions_name_key UNIQUE,
+  name VARCHAR(200) NOT NULL,
   job_type VARCHAR(200) NOT NULL,
   payload {json} NOT NULL,
   schedule VARCHAR(1000),
@@ -28,11 +28,12 @@ CREATE TABLE job_definitions (
   removed_at {time},
   last_error TEXT,
   created_at {time} NOT NULL,
-  updated_at {time} NOT NULL
+  updated_at {time} NOT NULL,
+  CONSTRAINT job_definitions_name_key UNIQUE (name)
 );
 CREATE TABLE job_runs (
   id {identity},
-  definition_id {key} CONSTRAINT job_runs_definition_id_fkey REFERENCES job_definitions (id),
+  definition_id {key},
   job_type VARCHAR(200) NOT NULL,
   payload {json} NOT NULL,
   status VARCHAR(20) NOT NULL
@@ -64,13 +65,17 @@ CREATE TABLE job_runs (
   created_at {time} NOT NULL,
   updated_at {time} NOT NULL,
   CONSTRAINT job_runs_lease CHECK (
-    (status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)),
+    (status = 'running') = (lease_token IS NOT NULL) AND (status = 'running') = (locked_by IS NOT NULL)
+    AND (status = 'running') = (locked_until IS NOT NULL)),
   CONSTRAINT job_runs_finished CHECK (
     (status IN ('succeeded', 'dead', 'cancelled')) = (finished_at IS NOT NULL)),
   CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
-  CONSTRAINT job_runs_definition_id_scheduled_for_key UNIQUE (definition_id, scheduled_for)
+  CONSTRAINT job_runs_definition_id_scheduled_for_key UNIQUE (definition_id, scheduled_for),
+  CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES job_definitions (id)
 ){room_for_hot_updates};
 CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
+CREATE INDEX job_runs_suspect ON job_runs (job_type, priority DESC, run_at, id)
+  WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
 CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed');
 CREATE INDEX job_runs_lease ON job_runs (id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
@@ -83,7 +88,7 @@ CREATE TABLE job_keys (
 );
 CREATE TABLE job_attempts (
   id {identity},
-  run_id {key} NOT NULL CONSTRAINT job_attempts_run_id_fkey REFERENCES job_runs (id) ON DELETE CASCADE,
+  run_id {key} NOT NULL,
   sequence INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
   lease_token VARCHAR(32) NOT NULL,
@@ -98,7 +103,8 @@ CREATE TABLE job_attempts (
   output TEXT,
   exit_signal INTEGER,
   CONSTRAINT job_attempts_run_id_sequence_key UNIQUE (run_id, sequence),
-  CONSTRAINT job_attempts_run_id_lease_token_key UNIQUE (run_id, lease_token)
+  CONSTRAINT job_attempts_run_id_lease_token_key UNIQUE (run_id, lease_token),
+  CONSTRAINT job_attempts_run_id_fkey FOREIGN KEY (run_id) REFERENCES job_runs (id) ON DELETE CASCADE
 );
 CREATE TABLE job_ticks (
   id {identity},

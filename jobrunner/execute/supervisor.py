@@ -160,7 +160,7 @@ class Supervisor:
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
-            start.module = str(frame.get("module"))
+            start.module = str(frame.get("module", start.module))
         elif frame["kind"] == "import_failed":
             start.error = str(frame.get("error"))
             child.kill()

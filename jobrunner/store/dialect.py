@@ -133,7 +133,7 @@ def ddl_words(dialect_name: str) -> dict[str, str]:
     if dialect_name == "sqlite":
         return {
             # AUTOINCREMENT: without it the id of a deleted top row is used again.
-            "identity": "INTEGER PRIMARY KEY AUTOINCREMENT",
+            "identity": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
             "key": "INTEGER",
             "time": "BIGINT",
             "json": "JSON",

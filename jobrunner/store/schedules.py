@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, insert, null, select, update
+from sqlalchemy import Connection, case, insert, literal, null, select, update
 
 from jobrunner import faults
 from jobrunner.model import Definition
@@ -122,7 +122,9 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
     columns = job_definitions.c
     if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
         # The clock may have stepped back since.
-        later_watermark = case((columns.last_slot_at > at, columns.last_slot_at), else_=at)
+        later_watermark = case(
+            (columns.last_slot_at > at, columns.last_slot_at), else_=literal(at, columns.last_slot_at.type)
+        )
         revived = connection.execute(
             update(job_definitions)
             .where(columns.name == new["name"], columns.removed_at.is_not(None))

@@ -6,6 +6,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     MetaData,
@@ -64,7 +65,7 @@ job_state = Table(
 job_definitions = Table(
     "job_definitions",
     metadata,
-    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("id", BigKey, Identity(), primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("job_type", String(200), nullable=False),
     Column("payload", JsonObject, nullable=False),
@@ -84,7 +85,7 @@ job_definitions = Table(
 job_runs = Table(
     "job_runs",
     metadata,
-    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("id", BigKey, Identity(), primary_key=True),
     Column("definition_id", BigKey, ForeignKey("job_definitions.id")),
     Column("job_type", String(200), nullable=False),
     Column("payload", JsonObject, nullable=False),
@@ -118,7 +119,9 @@ job_runs = Table(
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint(f"status IN ({_listed(tuple(Status))})", name="status"),
     CheckConstraint(
-        "(status = 'running') = (lease_token IS NOT NULL AND locked_by IS NOT NULL AND locked_until IS NOT NULL)",
+        " AND ".join(
+            f"(status = 'running') = ({name} IS NOT NULL)" for name in ("lease_token", "locked_by", "locked_until")
+        ),
         name="lease",
     ),
     CheckConstraint(f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
@@ -181,7 +184,7 @@ job_keys = Table(
 job_attempts = Table(
     "job_attempts",
     metadata,
-    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("id", BigKey, Identity(), primary_key=True),
     Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False),
     # Never falls: a released attempt and the one after it share the same ``attempt``.
     Column("sequence", Integer, nullable=False),
@@ -205,7 +208,7 @@ job_attempts = Table(
 job_ticks = Table(
     "job_ticks",
     metadata,
-    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("id", BigKey, Identity(), primary_key=True),
     Column("host", String(255), nullable=False),
     Column("worker", String(300), nullable=False),
     Column("version", String(50), nullable=False),
@@ -220,7 +223,7 @@ job_ticks = Table(
 job_events = Table(
     "job_events",
     metadata,
-    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("id", BigKey, Identity(), primary_key=True),
     Column("at", UtcTime, nullable=False, index=True),
     Column("actor", String(300), nullable=False),
     Column("action", String(50), nullable=False),

@@ -1,0 +1,130 @@
+"""The embedded database: made at first use, private, and one and the same wherever the command is started."""
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, sqlite_only, wait_for
+from harness.commands import COMMAND
+
+pytestmark = sqlite_only
+
+PYTHON = Path(COMMAND).with_name("python")
+
+
+class Home:
+    """A home folder for the password database, in the installed command's own process.
+
+    The command asks the password database, not HOME: Python's start-up hook gives that another answer here, so
+    that no test touches the home folder of whoever runs it.
+    """
+
+    def __init__(self, jobrunner: Commands, folder: Path) -> None:
+        self.jobrunner = jobrunner
+        self.folder = folder / "real home"
+        self.folder.mkdir()
+        self.file = self.folder / ".local" / "share" / "jobrunner" / "jobrunner.db"
+        hook = folder / "hook"
+        hook.mkdir()
+        (hook / "sitecustomize.py").write_text(
+            "import pwd\nfound = pwd.getpwuid\n"
+            f"pwd.getpwuid = lambda uid: pwd.struct_passwd((*found(uid)[:5], {str(self.folder)!r}, found(uid)[6]))\n"
+        )
+        self.hook = str(hook)
+
+    def start(self, *words: str, cwd: Path | None = None, **env: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [COMMAND, *words],
+            env=self.jobrunner.environment({"JOBRUNNER_DATABASE_URL": None, "PYTHONPATH": self.hook, **env}),
+            cwd=cwd or self.jobrunner.home,
+            umask=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: str, cwd: Path | None = None, **env: str) -> tuple[int, str, str]:
+        process = self.start(*words, cwd=cwd, **env)
+        stdout, stderr = process.communicate(timeout=60)
+        return process.returncode, stdout, stderr
+
+
+@pytest.fixture
+def home(jobrunner: Commands, tmp_path: Path) -> Home:
+    return Home(jobrunner, tmp_path)
+
+
+def mode(path: Path) -> str:
+    return oct(stat.S_IMODE(path.stat().st_mode))
+
+
+def test_the_default_database_is_created_private_and_told(home: Home) -> None:
+    code, stdout, stderr = home.run("enqueue", "echo")
+    assert (code, stdout, stderr) == (0, "1\n", f"jobrunner: created the database {home.file}\n")
+    assert (mode(home.file), mode(home.file.parent)) == ("0o600", "0o700")
+    assert [path.name for path in home.file.parent.iterdir()] == ["jobrunner.db"]
+    assert home.run("tick") == (0, "", "")
+
+
+def test_the_files_beside_the_default_database_are_private_too(home: Home, app: App) -> None:
+    assert home.run("enqueue", "wait_for", "--payload", f'{{"path": "{app.path("go")}"}}')[0] == 0
+    tick = home.start("tick")
+    wait_for(app.trace, 30, "the handler is at work")
+    modes = {path.name: mode(path) for path in home.file.parent.iterdir()}
+    app.release("go")
+    tick.communicate(timeout=30)
+    assert modes == dict.fromkeys(["jobrunner.db", "jobrunner.db-wal", "jobrunner.db-shm"], "0o600")
+
+
+def test_the_default_database_is_the_same_wherever_the_command_is_started(home: Home, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "jobrunner.db").write_text("not this one")
+    environments = [
+        {},
+        {"HOME": str(elsewhere), "USER": "somebody", "LOGNAME": "somebody"},
+        {"HOME": ""},
+        {"XDG_DATA_HOME": str(elsewhere), "XDG_CONFIG_HOME": str(elsewhere), "TMPDIR": str(elsewhere)},
+        {"DATABASE_URL": "", "JOBRUNNER_DATABASE_URL": " "},
+    ]
+    for number, environment in enumerate(environments, 1):
+        code, stdout, _ = home.run("enqueue", "echo", cwd=elsewhere if number % 2 else None, **environment)
+        assert (code, stdout) == (0, f"{number}\n")
+    found = [path for path in tmp_path.rglob("jobrunner.db") if path.parent != elsewhere and path.parent != tmp_path]
+    assert found == [home.file]
+    assert [path.name for path in elsewhere.iterdir()] == ["jobrunner.db"]
+
+
+def test_the_default_file_follows_from_the_user_alone(jobrunner: Commands, tmp_path: Path) -> None:
+    """Without the hook: this asks only for the name."""
+    script = "from jobrunner.config import default_database_file; print(default_database_file())"
+    answers = set()
+    for env in ({}, {"HOME": str(tmp_path)}, {"XDG_DATA_HOME": str(tmp_path)}, {"HOME": None}):
+        environment = jobrunner.environment(env)
+        command = [PYTHON, "-c", script]
+        answers.add(subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True).stdout)
+    (answer,) = answers
+    assert str(tmp_path) not in answer
+    assert answer.endswith("/.local/share/jobrunner/jobrunner.db\n")
+
+
+def test_eight_first_commands_at_once_make_one_database(home: Home) -> None:
+    started = [home.start("enqueue", "echo", "--allow-unknown") for _ in range(8)]
+    ends = [process.communicate(timeout=60) for process in started]
+    assert [process.returncode for process in started] == [0] * 8, ends
+    assert sorted(int(stdout) for stdout, _ in ends) == list(range(1, 9))
+    assert sorted(stderr for _, stderr in ends) == [""] * 7 + [f"jobrunner: created the database {home.file}\n"]
+    assert [path.name for path in home.file.parent.iterdir()] == ["jobrunner.db"]
+    assert mode(home.file) == "0o600"
+
+
+def test_a_user_without_a_home_is_told_what_to_set(home: Home) -> None:
+    Path(home.hook, "sitecustomize.py").write_text(
+        "import pwd\n\ndef nobody(uid):\n    raise KeyError(uid)\n\npwd.getpwuid = nobody\n"
+    )
+    code, stdout, stderr = home.run("status")
+    assert (code, stdout, len(stderr.splitlines())) == (78, "", 1)
+    assert "JOBRUNNER_DATABASE_URL" in stderr

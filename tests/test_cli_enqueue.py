@@ -1,0 +1,235 @@
+"""`jobrunner enqueue`: what it prints, what it writes, what it refuses."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database
+
+LIMIT = 256 * 1024
+
+
+def run_of(database: Database, run_id: int = 1) -> dict[str, Any]:
+    (row,) = database.query("SELECT * FROM job_runs WHERE id = ?", [run_id])
+    return row
+
+
+def test_the_id_alone_is_printed(jobrunner: Commands, database: Database) -> None:
+    done = jobrunner("enqueue", "echo", "--payload", '{"a": [1, null, "ä"]}')
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    row = run_of(database)
+    assert row["payload"] == {"a": [1, None, "ä"]}
+    assert (row["job_type"], row["status"], row["attempts"], row["priority"]) == ("echo", "queued", 0, 0)
+    assert abs(row["run_at"] - database.now()) < timedelta(seconds=30)
+    assert jobrunner("enqueue", "echo").stdout == "2\n"
+    assert run_of(database, 2)["payload"] == {}
+
+
+def test_json_is_one_line_with_id_and_created(jobrunner: Commands) -> None:
+    assert jobrunner("enqueue", "echo", "--json").stdout == '{"id": 1, "created": true}\n'
+
+
+def test_the_payload_is_read_from_a_file_and_from_standard_input(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "payload.json"
+    file.write_text('{"from": "file"}\n')
+    jobrunner("enqueue", "echo", "--payload", f"@{file}")
+    jobrunner("enqueue", "echo", "--payload", "-", stdin='{"from": "stdin"}')
+    assert [run_of(database, n)["payload"]["from"] for n in (1, 2)] == ["file", "stdin"]
+
+
+def test_a_payload_of_just_the_limit_is_taken_and_comes_back_whole(jobrunner: Commands, database: Database) -> None:
+    text = json.dumps({"a": "x" * (LIMIT - len('{"a":""}'))}, separators=(",", ":"))
+    assert len(text) == LIMIT
+    jobrunner("enqueue", "echo", "--payload", "-", stdin=text)
+    assert run_of(database)["payload"] == json.loads(text)
+    refused = jobrunner("enqueue", "echo", "--payload", "-", stdin=text[:-2] + 'y"}', check=False)
+    assert refused.returncode == 2
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+
+
+@pytest.mark.promise("P4")
+def test_a_taken_key_gives_the_existing_id(jobrunner: Commands, database: Database) -> None:
+    first = jobrunner("enqueue", "echo", "--key", "k", "--json").json()
+    again = jobrunner("enqueue", "echo", "--key", "k", "--payload", '{"other": 1}', "--json").json()
+    assert (first, again) == ({"id": 1, "created": True}, {"id": 1, "created": False})
+    assert jobrunner("enqueue", "echo", "--key", "k").stdout == "1\n"
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+
+
+@pytest.mark.promise("P4")
+def test_keys_are_per_job_type(jobrunner: Commands) -> None:
+    assert jobrunner.enqueue("echo", key="k") != jobrunner.enqueue("append", key="k")
+
+
+@pytest.mark.promise("P4")
+def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) -> None:
+    run_id = jobrunner.enqueue("echo", key="k")
+    jobrunner.tick()
+    database.move_clock(timedelta(days=8))
+    jobrunner.tick()
+    assert database.query("SELECT id FROM job_runs") == []
+    assert jobrunner("enqueue", "echo", "--key", "k", "--json").json() == {"id": run_id, "created": False}
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+@pytest.mark.promise("P4")
+def test_a_key_outlives_its_run_that_was_deleted_by_hand(jobrunner: Commands, database: Database) -> None:
+    run_id = jobrunner.enqueue("echo", key="k")
+    database.execute("DELETE FROM job_runs")
+    assert jobrunner("enqueue", "echo", "--key", "k", "--json").json() == {"id": run_id, "created": False}
+
+
+@pytest.mark.promise("P4")
+def test_eight_callers_at_once_get_one_run_for_one_key(jobrunner: Commands, database: Database) -> None:
+    words = ("enqueue", "echo", "--key", "k", "--json", "--allow-unknown")
+    callers = [jobrunner.start(*words) for _ in range(8)]
+    answers = [json.loads(caller.communicate(timeout=60)[0]) for caller in callers]
+    assert {answer["id"] for answer in answers} == {1}
+    assert sum(answer["created"] for answer in answers) == 1
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+
+
+def test_a_later_run_waits_for_its_time(jobrunner: Commands, app: App, database: Database) -> None:
+    jobrunner("enqueue", "append", "--run-at", "+5m")
+    assert abs(run_of(database)["run_at"] - database.now() - timedelta(minutes=5)) < timedelta(seconds=30)
+    jobrunner.tick()
+    assert app.trace() == []
+    database.move_clock(timedelta(minutes=5, seconds=1))
+    jobrunner.tick()
+    assert len(app.trace()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2031-01-31T09:00:00Z", datetime(2031, 1, 31, 9, tzinfo=UTC)),
+        ("2031-01-31T09:00:00.25+01:00", datetime(2031, 1, 31, 8, 0, 0, 250_000, tzinfo=UTC)),
+        ("2031-01-31 09:00-05:30", datetime(2031, 1, 31, 14, 30, tzinfo=UTC)),
+    ],
+)
+def test_an_instant_with_an_offset_is_kept(jobrunner: Commands, database: Database, text: str, instant: Any) -> None:
+    jobrunner("enqueue", "echo", "--run-at", text)
+    assert run_of(database)["run_at"] == instant
+
+
+def test_a_higher_priority_runs_first(jobrunner: Commands, app: App) -> None:
+    ids = {priority: jobrunner.enqueue("append", priority=priority) for priority in (0, -5, 7, 1000)}
+    jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "1"})
+    assert [line.run_id for line in app.trace()] == [ids[priority] for priority in (1000, 7, 0, -5)]
+
+
+def test_max_attempts_of_the_run_beats_that_of_its_type(jobrunner: Commands, database: Database) -> None:
+    jobrunner("enqueue", "fail", "--max-attempts", "1")
+    jobrunner.tick()
+    row = run_of(database)
+    assert (row["status"], row["attempts"], row["max_attempts"]) == ("dead", 1, 1)
+
+
+def test_timeout_of_the_run_beats_that_of_its_type(jobrunner: Commands, database: Database) -> None:
+    jobrunner("enqueue", "sleep", "--payload", '{"seconds": 60}', "--timeout", "500ms", "--max-attempts", "1")
+    jobrunner.tick()
+    assert (run_of(database)["status"], run_of(database)["timeout"]) == ("dead", 0.5)
+    assert [entry["outcome"] for entry in jobrunner.show(1)["attempt_log"]] == ["timed_out"]
+
+
+def test_a_run_without_a_timeout_says_so(jobrunner: Commands, database: Database) -> None:
+    jobrunner("enqueue", "echo", "--timeout", "none")
+    jobrunner.tick()
+    assert (run_of(database)["status"], run_of(database)["timeout"]) == ("succeeded", 0)
+
+
+def test_an_unknown_type_is_refused_unless_allowed(jobrunner: Commands, database: Database) -> None:
+    refused = jobrunner("enqueue", "nope", check=False)
+    assert refused.returncode == 2
+    assert "'nope'" in refused.stderr
+    assert "--allow-unknown" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert database.query("SELECT id FROM job_runs") == []
+    assert jobrunner("enqueue", "nope", "--allow-unknown").stdout == "1\n"
+    jobrunner.tick()
+    assert run_of(database)["status"] == "queued"
+
+
+def test_an_allowed_unknown_type_needs_no_handlers(jobrunner: Commands, app: App) -> None:
+    app.write("handlers", "raise RuntimeError('broken')")
+    refused = jobrunner("enqueue", "echo", check=False)
+    assert refused.returncode == 78
+    assert "handlers" in refused.stderr
+    assert jobrunner("enqueue", "echo", "--allow-unknown").stdout == "1\n"
+
+
+BAD = {
+    "not JSON": ["--payload", "{"],
+    "empty": ["--payload", ""],
+    "array": ["--payload", "[1]"],
+    "null": ["--payload", "null"],
+    "text": ["--payload", '"a"'],
+    "NaN": ["--payload", '{"a": NaN}'],
+    "infinity": ["--payload", '{"a": [{"b": -Infinity}]}'],
+    "a float too large": ["--payload", '{"a": 1e400}'],
+    "NUL": ["--payload", '{"a": "x\\u0000"}'],
+    "NUL in a key": ["--payload", '{"\\u0000": 1}'],
+    "lone surrogate": ["--payload", '{"a": "\\ud800"}'],
+    "a key twice": ["--payload", '{"a": 1, "a": 2}'],
+    "too deep": ["--payload", '{"a": ' + "[" * 5000 + "]" * 5000 + "}"],
+    "too many digits": ["--payload", '{"a": ' + "9" * 5000 + "}"],
+    "no such file": ["--payload", "@/nonexistent/payload.json"],
+    "a folder": ["--payload", "@/"],
+    "a device": ["--payload", "@/dev/zero"],
+    "naive time": ["--run-at", "2031-01-31T09:00:00"],
+    "no such day": ["--run-at", "2031-02-30T09:00:00Z"],
+    "a word": ["--run-at", "tomorrow"],
+    "a date": ["--run-at", "2031-01-31"],
+    "a wait that is none": ["--run-at", "+5x"],
+    "a wait backwards": ["--run-at", "+-5m"],
+    "a wait of ages": ["--run-at", "+99999999999999h"],
+    "year 10000 somewhere": ["--run-at", "9999-12-31T23:59:59-14:00"],
+    "year 0 somewhere": ["--run-at", "0001-01-01T00:00:00+14:00"],
+    "priority": ["--priority", "1001"],
+    "priority, huge": ["--priority", "99999999999999999999"],
+    "priority, a word": ["--priority", "high"],
+    "no attempts": ["--max-attempts", "0"],
+    "attempts, huge": ["--max-attempts", "99999999999999999999"],
+    "timeout of nothing": ["--timeout", "0"],
+    "timeout backwards": ["--timeout", "-5s"],
+    "timeout, a word": ["--timeout", "soon"],
+    "timeout of ages": ["--timeout", "9" * 400],
+    "no key": ["--key", ""],
+    "a long key": ["--key", "k" * 501],
+    "a key that is not UTF-8": ["--key", "\udcff"],
+    "unknown option": ["--no-such-option"],
+    "two types": ["append"],
+}
+
+
+@pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
+    refused = jobrunner("enqueue", "echo", *words, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("jobrunner: ")
+    assert len(refused.stderr.splitlines()) == 1
+    assert len(refused.stderr) < 400
+    assert database.query("SELECT id FROM job_runs") == []
+    assert database.query("SELECT run_id FROM job_keys") == []
+
+
+@pytest.mark.parametrize("job_type", ["", "two words", "a\nb", "../x y", "-", "x" * 201])
+def test_a_name_that_can_be_no_type_is_refused(jobrunner: Commands, database: Database, job_type: str) -> None:
+    refused = jobrunner("enqueue", "--allow-unknown", "--", job_type, check=False)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+def test_a_limit_of_ones_own_holds_for_each_way_in(jobrunner: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "payload.json"
+    file.write_text('{"a": "xxxxxxxxxxxxxxxxxxxx"}')
+    limited = {"JOBRUNNER_PAYLOAD_LIMIT": "20"}
+    for source, stdin in ((file.read_text(), None), (f"@{file}", None), ("-", file.read_text())):
+        refused = jobrunner("enqueue", "echo", "--payload", source, stdin=stdin, env=limited, check=False)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+        assert "20 bytes" in refused.stderr

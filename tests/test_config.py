@@ -1,0 +1,243 @@
+"""Settings: every variable has its effect, a flag beats it, and a wrong value is named."""
+
+import os
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
+from harness.commands import COMMAND
+
+PYTHON = Path(COMMAND).with_name("python")
+
+
+def hold(jobrunner: Commands, count: int) -> list[int]:
+    """Enqueue runs that stay at work until `go` is released."""
+    return [jobrunner.enqueue("wait_for", {"path": str(jobrunner.app.path("go"))}) for _ in range(count)]
+
+
+def running(database: Database) -> int:
+    return int(database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'running'"))
+
+
+def test_the_modules_of_import_are_all_imported(jobrunner: Commands, app: App) -> None:
+    app.write("more", "from jobrunner import job\n\n@job('extra')\ndef extra(ctx): ...\n")
+    found = jobrunner("jobs", "--json", env={"JOBRUNNER_IMPORT": " handlers , more,"}).json()
+    assert {"echo", "extra"} <= {row["job_type"] for row in found}
+
+
+def test_the_application_folder_is_first_on_the_import_path_and_the_current_one_is_not(
+    jobrunner: Commands, app: App, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    app.add("""
+        import sys
+
+        @job("paths")
+        def paths(ctx: Context):
+            import colorsys
+            return {"path": sys.path, "stdlib": colorsys.__file__, "folder": os.getcwd()}
+    """)
+    app.write("colorsys", "")
+    (here / "colorsys.py").write_text("raise SystemExit('the current folder was searched')")
+    run_id = jobrunner.enqueue("paths")
+    jobrunner.tick(cwd=here)
+    result = jobrunner.show(run_id)["result"]
+    assert result["path"][0] == str(app.folder)
+    assert result["stdlib"] == str(app.folder / "colorsys.py")
+    assert not {"", ".", str(here), result["folder"]} & set(result["path"])
+
+
+def test_without_an_application_folder_only_what_is_installed_is_found(jobrunner: Commands, app: App) -> None:
+    done = jobrunner("jobs", env={"JOBRUNNER_APP_DIR": None}, cwd=app.folder, check=False)
+    assert done.returncode == 78
+    assert "No module named 'handlers'" in done.stderr
+
+
+def test_lease_and_heartbeat(jobrunner: Commands, app: App, database: Database) -> None:
+    hold(jobrunner, 1)
+    env = {"JOBRUNNER_LEASE": "1m30s", "JOBRUNNER_HEARTBEAT": "0.2"}
+    tick = jobrunner.start("tick", env=env)
+    database.wait_until("SELECT heartbeat_at > claimed_at AS beaten FROM job_runs", describe="a beat")
+    (row,) = database.query("SELECT heartbeat_at, locked_until FROM job_runs")
+    app.release("go")
+    assert tick.wait(30) == 0
+    assert row["locked_until"] - row["heartbeat_at"] == timedelta(seconds=90)
+
+
+@pytest.mark.parametrize("given", ["variable", "flag"])
+def test_budget(jobrunner: Commands, database: Database, given: str) -> None:
+    """With none left nothing is claimed. The flag beats the variable."""
+    jobrunner.enqueue("echo")
+    if given == "variable":
+        jobrunner.tick(env={"JOBRUNNER_BUDGET": "0"})
+    else:
+        jobrunner.tick("--budget", "0s", env={"JOBRUNNER_BUDGET": "50s"})
+    assert database.value("SELECT status FROM job_runs") == "queued"
+    jobrunner.tick("--budget", "50s", env={"JOBRUNNER_BUDGET": "0"})
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
+
+
+@pytest.mark.parametrize("given", ["variable", "flag"])
+def test_concurrency(jobrunner: Commands, app: App, database: Database, given: str) -> None:
+    hold(jobrunner, 4)
+    if given == "variable":
+        tick = jobrunner.start("tick", env={"JOBRUNNER_CONCURRENCY": "2"})
+    else:
+        tick = jobrunner.start("tick", "--concurrency", "2", env={"JOBRUNNER_CONCURRENCY": "4"})
+    wait_for(lambda: len(app.trace()) == 2, 30, "two handlers at work")
+    # A second tick of this host finds no free place, whatever time it takes to look.
+    jobrunner.tick("--concurrency", "2")
+    assert running(database) == 2
+    assert len(app.trace()) == 2
+    app.release("go")
+    assert tick.wait(60) == 0
+    assert len(app.trace()) == 4
+
+
+@pytest.mark.parametrize("given", ["variable", "flag"])
+def test_batch(jobrunner: Commands, app: App, given: str) -> None:
+    for _ in range(5):
+        jobrunner.enqueue("append")
+    if given == "variable":
+        jobrunner.tick(env={"JOBRUNNER_BATCH": "2"})
+    else:
+        jobrunner.tick("--batch", "2", env={"JOBRUNNER_BATCH": "5"})
+    assert len(app.trace()) == 2
+
+
+@pytest.mark.parametrize("given", ["variable", "flag"])
+def test_grace(jobrunner: Commands, app: App, database: Database, given: str) -> None:
+    hold(jobrunner, 1)
+    if given == "variable":
+        tick = jobrunner.start("tick", env={"JOBRUNNER_GRACE": "0"})
+    else:
+        tick = jobrunner.start("tick", "--grace", "0", env={"JOBRUNNER_GRACE": "10m"})
+    wait_for(app.trace, 30, "the handler is at work")
+    tick.send_signal(signal.SIGTERM)
+    tick.wait(30)
+    assert database.value("SELECT status FROM job_runs") == "queued"
+
+
+def test_types(jobrunner: Commands, database: Database) -> None:
+    for job_type in ("echo", "append", "sleep"):
+        jobrunner.enqueue(job_type, {"seconds": 0} if job_type == "sleep" else {})
+    jobrunner.tick("--types", "echo, sleep")
+    done = database.query("SELECT job_type FROM job_runs WHERE status = 'succeeded' ORDER BY job_type")
+    assert [row["job_type"] for row in done] == ["echo", "sleep"]
+
+
+@pytest.mark.parametrize("given", ["variable", "flag"])
+def test_log(jobrunner: Commands, tmp_path: Path, given: str) -> None:
+    wanted, other = tmp_path / "wanted", tmp_path / "other"
+    if given == "variable":
+        jobrunner.tick(env={"JOBRUNNER_LOG": str(wanted)})
+    else:
+        jobrunner.tick("--log-file", wanted, env={"JOBRUNNER_LOG": str(other)})
+    assert wanted.read_text().count("\n") == 1
+    assert not other.exists()
+
+
+def test_host(jobrunner: Commands) -> None:
+    jobrunner.tick(env={"JOBRUNNER_HOST": "alpha"})
+    assert [tick["host"] for tick in jobrunner.status()["ticks"]] == ["alpha"]
+
+
+def test_database_url_is_the_second_choice(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
+    other = f"sqlite:///{tmp_path}/other.db"
+    jobrunner("migrate", env={"JOBRUNNER_DATABASE_URL": other})
+    both = {"JOBRUNNER_DATABASE_URL": database.url, "DATABASE_URL": other}
+    assert jobrunner("enqueue", "echo", env=both).stdout == "1\n"
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+    for first in (None, "", "  "):
+        second = {"JOBRUNNER_DATABASE_URL": first, "DATABASE_URL": database.url}
+        jobrunner("enqueue", "echo", env=second)
+    assert database.value("SELECT count(*) FROM job_runs") == 4
+
+
+@postgresql_only
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+psycopg2"])
+@pytest.mark.parametrize("variable", ["JOBRUNNER_DATABASE_URL", "DATABASE_URL"])
+def test_urls_as_other_programs_write_them(
+    jobrunner: Commands, database: PostgresDatabase, scheme: str, variable: str
+) -> None:
+    url = f"{scheme}:{database.url.partition(':')[2]}?application_name=my-app"
+    env = {"JOBRUNNER_DATABASE_URL": None, variable: url}
+    jobrunner("enqueue", "echo", env=env)
+    jobrunner.tick(env=env)
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
+
+
+WRONG = {
+    "JOBRUNNER_LEASE": ["soon", "-1s", "0", "0.5s", "11m", "1h30", "nan", "inf", "1e3", "9" * 400],
+    "JOBRUNNER_HEARTBEAT": ["soon", "0", "21s", "-1"],
+    "JOBRUNNER_BUDGET": ["soon", "-1s", "11y", "9" * 400],
+    "JOBRUNNER_GRACE": ["soon", "-1s"],
+    "JOBRUNNER_START_LIMIT": ["soon"],
+    "JOBRUNNER_CONCURRENCY": ["many", "0", "-1", "1.5", "1001", "9" * 400, "0" * 30 + "1001"],
+    "JOBRUNNER_BATCH": ["many", "0", "-1", "٣", "9" * 4301],
+    "JOBRUNNER_PAYLOAD_LIMIT": ["1MB", "0"],
+    "JOBRUNNER_KEEP_SUCCEEDED": ["for ever"],
+    "JOBRUNNER_LOG": ["/nonexistent/folder/log", "/", "/proc/log"],
+}
+FLAGS = {"--budget": ["soon", "-1s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
+
+
+@sqlite_only
+@pytest.mark.parametrize(("variable", "values"), WRONG.items(), ids=WRONG.keys())
+def test_a_wrong_value_names_its_variable(
+    jobrunner: Commands, database: Database, variable: str, values: list[str]
+) -> None:
+    for value in values:
+        done = jobrunner("tick", env={variable: value}, check=False)
+        assert (value[:20], done.returncode, done.stdout) == (value[:20], 78, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert variable in done.stderr or (variable == "JOBRUNNER_LOG" and value in done.stderr)
+    assert database.query("SELECT id FROM job_ticks") == []
+
+
+@sqlite_only
+@pytest.mark.parametrize(("flag", "values"), FLAGS.items(), ids=FLAGS.keys())
+def test_a_wrong_flag_is_wrong_usage(jobrunner: Commands, database: Database, flag: str, values: list[str]) -> None:
+    for value in values:
+        done = jobrunner("tick", f"{flag}={value}", check=False)
+        assert (value, done.returncode, done.stdout, len(done.stderr.splitlines())) == (value, 2, "", 1)
+        assert flag in done.stderr
+    assert database.query("SELECT id FROM job_ticks") == []
+
+
+@sqlite_only
+def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) -> None:
+    for heartbeat, code in (("10s", 0), ("10001ms", 78)):
+        env = {"JOBRUNNER_LEASE": "30s", "JOBRUNNER_HEARTBEAT": heartbeat}
+        done = jobrunner("tick", env=env, check=False)
+        assert done.returncode == code
+    assert "third of JOBRUNNER_LEASE" in done.stderr
+
+
+@sqlite_only
+def test_types_that_this_host_has_not(jobrunner: Commands, database: Database) -> None:
+    jobrunner.enqueue("echo")
+    done = jobrunner("tick", "--types", "nope", check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "'nope'" in done.stderr
+    assert database.value("SELECT status FROM job_runs") == "queued"
+
+
+@sqlite_only
+def test_a_folder_for_state_is_ours_alone_or_not_used(jobrunner: Commands, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    jobrunner.enqueue("echo")
+    jobrunner.tick(env={"JOBRUNNER_STATE_DIR": str(folder)})
+    assert list(folder.iterdir()) == []
+
+
+@sqlite_only
+def test_the_environment_of_these_tests_is_bare(jobrunner: Commands) -> None:
+    assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
+    assert os.environ.get("JOBRUNNER_DATABASE_URL") is None

@@ -1,0 +1,115 @@
+"""The demo of the example application, run as a user runs it; its parts are tested in test_saas.py."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from harness import Database, SQLiteDatabase, postgresql_only, wait_for
+from harness.commands import clean_environment
+from harness.processes import command_line, kill_marked, marked_processes
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "saas"
+
+
+class Demo:
+    """Runs the script in an environment as bare as a new user's."""
+
+    def __init__(self, tmp_path: Path, database: Database) -> None:
+        self.output = tmp_path / "demo-output"
+        self.mails = self.output / "mails"
+        self.environment = clean_environment(tmp_path) | {"DEMO_OUTPUT": str(self.output)}
+        self.database = database
+        if isinstance(database, SQLiteDatabase):
+            self.database = SQLiteDatabase(self.output / "demo.db")  # which the demo makes
+        else:
+            self.environment["DEMO_DATABASE_URL"] = database.url
+        self.marks = [f"{self.output}".encode()]
+
+    def run(self, **more: str) -> "subprocess.CompletedProcess[str]":
+        script = [sys.executable, str(EXAMPLE / "demo.py")]
+        environment = self.environment | more
+        return subprocess.run(
+            script, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110
+        )
+
+
+@pytest.fixture
+def demo(tmp_path: Path, database: Database) -> Iterator[Demo]:
+    made = Demo(tmp_path, database)
+    yield made
+    kill_marked(made.marks)
+
+
+@pytest.mark.promise("P1")
+def test_the_demo_sends_each_report_once_although_a_tick_is_killed(demo: Demo) -> None:
+    # Settings of whoever runs it must not get into it.
+    done = demo.run(JOBRUNNER_IMPORT="no_such_module", DATABASE_URL="sqlite:////nowhere/else.db", JOBRUNNER_LEASE="9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+
+    # One weekly report each, and one more for the user who clicked on other days.
+    mails = [message_from_bytes(path.read_bytes()) for path in demo.mails.glob("*.eml")]
+    reports = Counter((mail["To"], mail["Subject"]) for mail in mails)
+    assert set(reports.values()) == {1}
+    assert len(reports) == 60
+    per_user = Counter(mail["To"] for mail in mails)
+    assert {address for address, number in per_user.items() if number > 1} == {"user-60@customers.example"}
+    assert per_user.keys() == {
+        *(f"busy-{number}@customers.example" for number in range(1, 6)),
+        *(f"user-{number}@customers.example" for number in range(7, 61)),
+    }
+    server = Counter(line.split()[0] for line in (demo.mails / "server.log").read_text().splitlines())
+    assert server["451"] == 10
+    assert server["550"] >= 1
+
+    database = demo.database
+    assert database.value("SELECT count(*) AS n FROM job_runs WHERE attempts > 1 AND status = 'succeeded'") >= 5
+    (dead,) = database.query("SELECT * FROM job_runs WHERE status = 'dead'")
+    assert dead["last_error"].startswith("550 ")
+    assert f"show {dead['id']}" in done.stdout
+    assert "550 5.1.1 no such user here" in done.stdout
+    # The killed tick left a trail: its own open row, and an attempt that ended with its lease.
+    (killed,) = database.query("SELECT * FROM job_ticks WHERE finished_at IS NULL")
+    cut_short = database.query("SELECT * FROM job_attempts WHERE outcome = 'lease_expired'")
+    assert cut_short
+    assert {attempt["worker"] for attempt in cut_short} == {killed["worker"]}
+    left = marked_processes(demo.marks)
+    assert not left, [command_line(pid) for pid in left]
+
+
+@postgresql_only
+def test_the_demo_leaves_a_database_in_use_alone(demo: Demo) -> None:
+    demo.database.execute("CREATE TABLE users (id integer)")
+    done = demo.run()
+    assert done.returncode == 1
+    assert "is in use (table users)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_demo_leaves_a_folder_of_somebody_else_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("not the demo's")
+    environment = clean_environment(tmp_path) | {"DEMO_OUTPUT": str(tmp_path)}
+    script = [sys.executable, str(EXAMPLE / "demo.py")]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "DEMO_OUTPUT" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert precious.exists()
+
+
+def test_the_mail_server_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    script = (
+        "import os, subprocess, sys;"
+        f"p = subprocess.Popen([sys.executable, {str(EXAMPLE / 'mailserver.py')!r}, {str(tmp_path)!r}],"
+        " stdin=subprocess.PIPE, stdout=subprocess.PIPE);"
+        "p.stdout.readline(); print(p.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    pid = int(done.stdout)
+    wait_for(lambda: not command_line(pid).endswith(str(tmp_path)), 20, "the end of the mail server")

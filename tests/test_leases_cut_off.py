@@ -1,0 +1,231 @@
+"""A database that does not answer: handlers end before their leases do, and calls that hang are cut."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from harness import App, Commands, PostgresDatabase, PrivatePostgres, wait_for
+from test_recovery_invariants import (
+    assert_consistent,
+    insert_runs,
+    is_working,
+    outcomes,
+    read_log,
+    wait_for_exit,
+)
+
+LEASE_SECONDS = 4
+LOCK = 77
+
+STUBBORN = '''
+@job("stubborn")
+def stubborn(ctx: Context):
+    """Cannot be talked out of its work."""
+    leave_trace(ctx)
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+'''
+
+# A COMMIT that waits for the test: its answer is lost when the tick cuts the call, and it is applied all the same.
+WAITING_COMMIT = """
+CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_advisory_xact_lock_shared({lock}); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER wait_for_the_test AFTER UPDATE ON job_runs DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION wait_for_the_test()
+"""
+
+
+@pytest.fixture
+def database(private_postgres: PrivatePostgres) -> PostgresDatabase:
+    return private_postgres.database
+
+
+@contextlib.contextmanager
+def commits_wait(database: PostgresDatabase, condition: str) -> Iterator[None]:
+    """While the block runs, a COMMIT hangs that follows an UPDATE of job_runs to which the condition applies."""
+    database.execute(WAITING_COMMIT.format(lock=LOCK, condition=condition))
+    with contextlib.closing(database.connect()) as holder:
+        holder.execute(f"SELECT pg_advisory_lock({LOCK})")
+        yield
+
+
+def start_tick(jobrunner: Commands, app: App, *args: str) -> "subprocess.Popen[str]":
+    log = {"JOBRUNNER_LOG": str(app.path("log")), "JOBRUNNER_LEASE": f"{LEASE_SECONDS}s"}
+    return jobrunner.start("tick", *args, env=log)
+
+
+def tick_at_work(jobrunner: Commands, app: App) -> "subprocess.Popen[str]":
+    process = start_tick(jobrunner, app)
+    wait_for(app.trace, 20, "the handler's first line")
+    return process
+
+
+def sessions(database: PostgresDatabase, condition: str) -> list[int]:
+    """The server processes of jobrunner's connections, the oldest first: that of the main thread."""
+    rows = database.query(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'jobrunner'"
+        f" AND {condition} ORDER BY backend_start"
+    )
+    return [row["pid"] for row in rows]
+
+
+def processes_of(postmaster: int) -> list[int]:
+    """The server, and all that it started."""
+    found = [postmaster]
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == postmaster:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def take_away(server: PrivatePostgres, how: str) -> None:
+    if how == "stopped":
+        server.stop()
+        return
+    assert server.postmaster_pid is not None
+    for pid in processes_of(server.postmaster_pid):
+        os.kill(pid, signal.SIGSTOP)
+
+
+@pytest.mark.promise("P2", "P6")
+@pytest.mark.parametrize("how", ["stopped", "frozen"])
+def test_a_handler_ends_before_a_lease_that_cannot_be_renewed(
+    private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App, how: str
+) -> None:
+    app.add(STUBBORN)
+    (run_id,) = insert_runs(private_postgres.database, 1, "stubborn")
+    process = tick_at_work(private_jobrunner, app)
+    (handler,) = [line.pid for line in app.trace()]
+    take_away(private_postgres, how)
+    wait_for(lambda: not is_working(handler), 20, "the end of the handler")
+    gone_at = datetime.now(UTC)
+    assert re.fullmatch(r"jobrunner: [^\n]*\n", wait_for_exit(process, 69, 40))
+    private_postgres.restart()
+    database = private_postgres.database
+    locked_until = database.value("SELECT locked_until FROM job_runs WHERE id = ?", [run_id])
+    assert gone_at < locked_until
+    assert private_jobrunner.leftover_processes() == []
+    database.move_clock(timedelta(hours=1))
+    private_jobrunner.tick()
+    assert outcomes(database, run_id) == ["lease_expired"]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P14")
+def test_a_call_on_a_frozen_connection_is_cut(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """The server process of the main connection is stopped before the finalize: the next one writes it."""
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    process = tick_at_work(private_jobrunner, app)
+    frozen = sessions(database, "true")[0]
+    os.kill(frozen, signal.SIGSTOP)
+    released_at = database.now()
+    app.release("go")
+    assert wait_for_exit(process, 0) == ""
+    finished_at = database.value("SELECT finished_at FROM job_runs WHERE id = ?", [run_id])
+    quarter = timedelta(seconds=LEASE_SECONDS / 4)
+    assert quarter <= finished_at - released_at < 3 * quarter
+    assert outcomes(database, run_id) == ["succeeded"]
+    os.kill(frozen, signal.SIGCONT)
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P14")
+def test_a_finalize_whose_commit_hangs_is_found_to_be_applied(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """Its row is locked by the COMMIT that hangs, so the heartbeat hangs as well: both are cut, not only one."""
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    with commits_wait(database, "NEW.status = 'succeeded'"):
+        process = tick_at_work(private_jobrunner, app)
+        app.release("go")
+        waiting = "pg_blocking_pids(pid) <> '{}' AND query LIKE '%releases%'"
+        wait_for(lambda: sessions(database, waiting), 20, "the next try to finalize")
+        assert process.poll() is None
+    assert wait_for_exit(process, 0) == ""
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert "finalized" in [line["event"] for line in read_log(app.path("log"))]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P6")
+def test_other_handlers_are_fenced_while_a_commit_hangs(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """Nothing is answered any more, and the heartbeat, too, waits for the row that the hanging COMMIT has locked."""
+    app.add(STUBBORN)
+    (first,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    (second,) = insert_runs(database, 1, "stubborn")
+    with commits_wait(database, "NEW.status = 'succeeded'"):
+        process = start_tick(private_jobrunner, app, "--budget", "2s")
+        wait_for(lambda: len(app.trace()) == 2, 20, "both handlers")
+        (stubborn,) = [line.pid for line in app.trace() if line.run_id == second]
+        app.release("go")
+        wait_for(lambda: sessions(database, "pg_blocking_pids(pid) <> '{}' AND query LIKE '%held%'"), 20, "a beat")
+        locked_until = database.value("SELECT locked_until FROM job_runs WHERE id = ?", [second])
+        wait_for(lambda: not is_working(stubborn), 20, "the end of the handler")
+        assert datetime.now(UTC) < locked_until
+        wait_for_exit(process, 69)
+    database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs WHERE id = ?", [first])
+    # Its own row could be written: stopped by us, so it has not crashed.
+    assert (outcomes(database, first), outcomes(database, second)) == (["succeeded"], ["released"])
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P6")
+def test_a_claim_whose_commit_got_no_answer_is_given_back(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """It is applied after the tick has cut it: the run is handed to nobody and is claimed again, uncharged."""
+    (run_id,) = insert_runs(database, 1)
+    with commits_wait(database, "NEW.status = 'running'"):
+        process = start_tick(private_jobrunner, app)
+        wait_for(lambda: "unavailable" in [line.get("result") for line in read_log(app.path("log"))], 20, "the cut")
+    assert wait_for_exit(process, 0) == ""
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert [line.attempt for line in app.trace()] == [1]
+    assert "unanswered claim given back" in [line.get("result") for line in read_log(app.path("log"))]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P2")
+def test_a_cancel_reaches_a_claim_that_is_given_back(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """Cancel wins over handing back: it waits for the row that the hanging claim has locked."""
+    (run_id,) = insert_runs(database, 1)
+    with commits_wait(database, "NEW.status = 'running' AND NEW.cancel_requested_at IS NULL"):
+        process = start_tick(private_jobrunner, app)
+        wait_for(lambda: "unavailable" in [line.get("result") for line in read_log(app.path("log"))], 20, "the cut")
+        cancel = private_jobrunner.start("cancel", run_id)
+        database.wait_until("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
+    assert cancel.wait(20) == 0
+    assert wait_for_exit(process, 0) == ""
+    assert database.value("SELECT status FROM job_runs") == "cancelled"
+    assert app.trace() == []
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P6")
+def test_a_call_that_hangs_outside_the_drain_is_cut(
+    database: PostgresDatabase, private_jobrunner: Commands, app: App
+) -> None:
+    """Else every minute another tick would come to wait behind the first one."""
+    with contextlib.closing(psycopg.connect(database.url)) as holder:
+        holder.execute("LOCK TABLE job_definitions")
+        stderr = wait_for_exit(start_tick(private_jobrunner, app), 69)
+    assert re.fullmatch(r"jobrunner: lost the connection to the database [^\n]*\n", stderr)
+    assert private_jobrunner.tick().stderr == ""

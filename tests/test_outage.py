@@ -1,0 +1,215 @@
+"""The database goes away and comes back during a tick: the tick goes on, and nothing is lost or done twice."""
+
+import contextlib
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from harness import App, Commands, Database, PrivatePostgres, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from test_recovery_invariants import (
+    assert_consistent,
+    insert_runs,
+    outcomes,
+    read_log,
+    statuses,
+    wait_for_exit,
+)
+
+# Longer than a restart takes on a loaded machine; the beats are frequent.
+LEASE = {"JOBRUNNER_LEASE": "30s", "JOBRUNNER_HEARTBEAT": "0.3s"}
+
+
+def tick_at_work(jobrunner: Commands, app: App, runs: int, *args: str) -> "subprocess.Popen[str]":
+    process = jobrunner.start("tick", *args, env=LEASE | {"JOBRUNNER_LOG": str(app.path("log"))})
+    wait_for(lambda: len(app.trace()) == runs, 30, "the handlers")
+    return process
+
+
+def failed_beats(app: App) -> int:
+    return sum(line["event"] == "heartbeat" for line in read_log(app.path("log")))
+
+
+def wait_for_failed_beats(app: App) -> None:
+    """The tick has noticed that the database is away, and more than once."""
+    before = failed_beats(app)
+    wait_for(lambda: failed_beats(app) >= before + 3, 20, "failing beats")
+
+
+@pytest.mark.promise("P1", "P2", "P14")
+def test_a_database_restarted_while_handlers_work(
+    private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App
+) -> None:
+    database = private_postgres.database
+    ids = insert_runs(database, 2, "wait_for", {"path": str(app.path("go"))})
+    process = tick_at_work(private_jobrunner, app, 2)
+    private_postgres.restart()
+    beats = "SELECT min(heartbeat_at) > jobrunner_now() - interval '1 second' AS beaten FROM job_runs"
+    database.wait_until(beats, describe="beats after the restart")
+    (another,) = insert_runs(database, 1)
+    database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs WHERE id = ?", [another])
+    app.release("go")
+    assert wait_for_exit(process, 0) == ""
+    assert [outcomes(database, run_id) for run_id in [*ids, another]] == [["succeeded"]] * 3
+    assert sorted(line.run_id for line in app.trace()) == [*ids, another]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P2", "P14")
+def test_a_database_restarted_between_many_claims_and_finalizes(
+    private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App
+) -> None:
+    database = private_postgres.database
+    ids = insert_runs(database, 300)
+    process = private_jobrunner.start("tick", env=LEASE)
+    wait_for(lambda: len(app.trace()) > 20, 30, "the first runs")
+    private_postgres.restart()
+    assert wait_for_exit(process, 0, 60) == ""
+    assert statuses(database) == {"succeeded": 300}
+    starts = Counter(line.run_id for line in app.trace())
+    assert starts == dict.fromkeys(ids, 1)
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P14")
+def test_a_finalize_is_tried_again_until_the_database_is_back(
+    private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App
+) -> None:
+    database = private_postgres.database
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    process = tick_at_work(private_jobrunner, app, 1)
+    private_postgres.stop()
+    app.release("go")
+    wait_for_failed_beats(app)
+    assert process.poll() is None
+    private_postgres.start()
+    assert wait_for_exit(process, 0) == ""
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert len(app.trace()) == 1
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P9", "P14")
+def test_a_finalize_is_tried_again_during_shutdown(
+    private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App
+) -> None:
+    """Told to stop while the database is away: what was done is written, what was not is handed back."""
+    database = private_postgres.database
+    (done,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    (undone,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    process = tick_at_work(private_jobrunner, app, 2, "--grace", "0.5s")
+    private_postgres.stop()
+    app.release("go")
+    wait_for_failed_beats(app)
+    process.terminate()
+    wait_for(lambda: "stopped" in [line["event"] for line in read_log(app.path("log"))], 20, "the handler's end")
+    wait_for_failed_beats(app)
+    assert process.poll() is None
+    private_postgres.start()
+    assert "Traceback" not in process.communicate(timeout=30)[1]
+    assert (outcomes(database, done), outcomes(database, undone)) == (["succeeded"], ["released"])
+    assert statuses(database) == {"succeeded": 1, "queued": 1}
+    assert_consistent(database)
+
+
+REFUSE = {
+    "sqlite": """
+        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts WHEN {condition}
+        BEGIN SELECT RAISE(ABORT, 'refused by a trigger'); END
+    """,
+    "postgresql": """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'refused by a trigger'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts
+        FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse()
+    """,
+}
+
+
+@pytest.mark.promise("P14")
+def test_what_cannot_be_written_as_it_is_is_written_scrubbed(jobrunner: Commands, app: App, database: Database) -> None:
+    ids = [insert_runs(database, 1, "fail", {"message": word})[0] for word in ("before", "poison", "after")]
+    database.execute(REFUSE[database.name].format(condition="NEW.error LIKE '%poison%'"))
+    log = app.path("log")
+    assert jobrunner.tick(env={"JOBRUNNER_LOG": str(log)}).stderr == ""
+    rows = {row["run_id"]: row for row in database.query("SELECT * FROM job_attempts")}
+    assert [rows[run_id]["outcome"] for run_id in ids] == ["failed"] * 3
+    assert [rows[run_id]["error"] for run_id in (ids[0], ids[2])] == ["before", "after"]
+    poison = rows[ids[1]]
+    assert (poison["error_type"], poison["traceback"]) == ("unstorable", None)
+    assert "poison" not in poison["error"]
+    assert statuses(database) == {"failed": 3}
+    assert [line["run_id"] for line in read_log(log) if line["event"] == "scrubbed"] == [ids[1]]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P14")
+def test_what_cannot_be_written_at_all_keeps_no_neighbour_back(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    first, refused, last = (insert_runs(database, 1)[0] for _ in range(3))
+    database.execute(REFUSE[database.name].format(condition=f"NEW.run_id = {refused}"))
+    assert "Traceback" not in jobrunner.tick(check=False).stderr
+    assert [outcomes(database, run_id) for run_id in (first, refused, last)] == [["succeeded"], [], ["succeeded"]]
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [refused]) == "running"
+    # Nor does its recovery: it stays as it is until a person has looked.
+    insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    process = tick_at_work(jobrunner, app, 4)
+    process.kill()
+    database.move_clock(timedelta(hours=1))
+    assert "Traceback" not in jobrunner.tick(check=False).stderr
+    assert statuses(database) == {"succeeded": 2, "running": 1, "failed": 1}
+
+
+@contextlib.contextmanager
+def write_lock(database: SQLiteDatabase) -> Iterator[None]:
+    """Another process writes meanwhile, and is slow about it."""
+    with contextlib.closing(database.connect()) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        yield
+        holder.execute("ROLLBACK")
+
+
+@pytest.mark.promise("P1", "P2", "P14", on="sqlite")
+@sqlite_only
+@pytest.mark.parametrize("lease", ["4s", "30s"])
+def test_a_held_write_lock_delays_and_loses_nothing(
+    jobrunner: Commands, app: App, database: SQLiteDatabase, lease: str
+) -> None:
+    """While a tick begins, while it beats and claims, and while it finalizes: longer than a call may hang."""
+    (first,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    with write_lock(database):
+        process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": lease})
+        time.sleep(1.5)
+        assert process.poll() is None
+    wait_for(app.trace, 30, "the handler")
+    (second,) = insert_runs(database, 1)
+    with write_lock(database):
+        time.sleep(1.5)
+    database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs WHERE id = ?", [second], 30)
+    with write_lock(database):
+        app.release("go")
+        time.sleep(1.5)
+        assert process.poll() is None
+    assert wait_for_exit(process, 0) == ""
+    assert [outcomes(database, run_id) for run_id in (first, second)] == [["succeeded"]] * 2
+    assert len(app.trace()) == 2
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P2", "P14", on="postgresql")
+@postgresql_only
+def test_cut_connections_delay_and_lose_nothing(jobrunner: Commands, app: App, database: Database) -> None:
+    """As a pooler or a firewall would: again and again, while a tick claims, beats and finalizes."""
+    ids = insert_runs(database, 100)
+    process = jobrunner.start("tick", env=LEASE)
+    for enough in (10, 30, 60):
+        wait_for(lambda enough=enough: len(app.trace()) > enough, 30, "some runs")
+        database.cut_connections()
+    assert wait_for_exit(process, 0, 60) == ""
+    assert Counter(line.run_id for line in app.trace()) == dict.fromkeys(ids, 1)
+    assert statuses(database) == {"succeeded": 100}
+    assert_consistent(database)

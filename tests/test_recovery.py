@@ -1,0 +1,183 @@
+"""What a killed tick leaves behind is ended, charged and claimable again."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database, wait_for
+from test_recovery_invariants import (
+    assert_consistent,
+    insert_runs,
+    is_working,
+    outcomes,
+    read_log,
+    statuses,
+)
+
+HOUR = timedelta(hours=1)
+
+PARENTAL = """
+import subprocess, sys
+
+@job("parental")
+def parental(ctx: Context, path: str):
+    '''Its own child is in its group; nothing kills that one when the handler dies.'''
+    born = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    with open(path + ".new", "w") as file:
+        file.write(str(born.pid))
+    os.rename(path + ".new", path)
+    leave_trace(ctx)
+    time.sleep(300)
+
+
+@job("look")
+def look(ctx: Context, pid: int):
+    '''Whether the leftover is alive while this handler works.'''
+    return os.path.exists(f"/proc/{pid}/cwd")
+"""
+
+
+def tick_at_work(jobrunner: Commands, app: App, **env: str) -> "subprocess.Popen[str]":
+    before = len(app.trace())
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", **env})
+    wait_for(lambda: len(app.trace()) > before, 20, "the handler's line")
+    return process
+
+
+@pytest.mark.promise("P1", "P6", "P12")
+@pytest.mark.parametrize("host", [None, "another"])
+def test_a_killed_ticks_run_is_recovered_after_its_lease(
+    jobrunner: Commands, app: App, database: Database, host: str | None
+) -> None:
+    """Without moving the clock: the lease ends by itself, one tick later the run is failed and charged."""
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    process = tick_at_work(jobrunner, app)
+    (handler,) = [line.pid for line in app.trace()]
+    process.kill()
+    wait_for(lambda: not is_working(handler), 5, "the handler dies with its tick")
+    locked_until = database.value("SELECT locked_until FROM job_runs")
+    assert locked_until <= database.now() + timedelta(seconds=2)
+    database.wait_until("SELECT count(*) FROM job_recoverable")
+    log = {"JOBRUNNER_LOG": str(app.path("log"))}
+    jobrunner.tick(env=log | ({"JOBRUNNER_HOST": host} if host else {}))
+    (run,) = database.query("SELECT * FROM job_runs")
+    assert (run["status"], run["attempts"], run["error_type"]) == ("failed", 1, "lease_expired")
+    assert outcomes(database, run_id) == ["lease_expired"]
+    waits = (run["run_at"] - run["failed_at"]).total_seconds()
+    assert 48 <= waits <= 72  # the default backoff: whoever recovers knows no policy
+    (line,) = [line for line in read_log(app.path("log")) if line["event"] == "recovered"]
+    assert (line["run_id"], line["attempt"], line["result"]) == (run_id, 1, "failed")
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P6")
+def test_a_lease_that_is_not_over_is_left_alone(jobrunner: Commands, app: App, database: Database) -> None:
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    process = tick_at_work(jobrunner, app, JOBRUNNER_LEASE="60s")
+    process.kill()
+    jobrunner.tick()
+    assert outcomes(database, run_id) == []
+    database.move_clock(timedelta(seconds=61))
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["lease_expired"]
+
+
+@pytest.mark.promise("P1", "P7")
+def test_a_crash_with_no_attempt_left_is_the_end(jobrunner: Commands, app: App, database: Database) -> None:
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))}, max_attempts=1)
+    tick_at_work(jobrunner, app).kill()
+    database.move_clock(HOUR)
+    jobrunner.tick()
+    assert statuses(database) == {"dead": 1}
+    assert outcomes(database, run_id) == ["lease_expired"]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P6")
+def test_runs_of_types_that_this_host_does_not_know_are_recovered(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    tick_at_work(jobrunner, app).kill()
+    database.move_clock(HOUR)
+    jobrunner.tick(env={"JOBRUNNER_IMPORT": None, "JOBRUNNER_APP_DIR": None})
+    assert statuses(database) == {"failed": 1}
+
+
+@pytest.mark.promise("P2", "P6")
+def test_grandchildren_of_a_killed_tick_are_gone_before_the_run_starts_again(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(PARENTAL)
+    path = app.path("grandchild")
+    (run_id,) = insert_runs(database, 1, "parental", {"path": str(path)})
+    tick_at_work(jobrunner, app).kill()
+    grandchild = int(path.read_text())
+    wait_for(lambda: not is_working(app.trace()[0].pid), 5, "the handler dies with its tick")
+    assert is_working(grandchild)
+    database.move_clock(HOUR)
+    killed = jobrunner.tick(env={"JOBRUNNER_FAULT": "recover.before_commit=kill"}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not is_working(grandchild)
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "running"
+    assert jobrunner.leftover_processes() == []
+
+
+@contextlib.contextmanager
+def leftover(state_dir: Path, mark: str | None, group_owner_is_dead: bool = True) -> Iterator[int]:
+    """A process in a group that a tick has noted; without the mark it is somebody else's."""
+    environment = {} if mark is None else {"JOBRUNNER_TICK": mark}
+    sleeper = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(300)"], env=environment, start_new_session=True
+    )
+    tick = 1 if not group_owner_is_dead else 2**22 + 1
+    note = {
+        "owner": "gone:1:aa",
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "pid": tick,
+        "started": Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19],
+        "mark": "aa",
+        "groups": [sleeper.pid],
+    }
+    (state_dir / f"tick-{tick}-aa.json").write_text(json.dumps(note))
+    try:
+        yield sleeper.pid
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize(
+    ("mark", "dead", "survives"),
+    [("aa", True, False), ("ab", True, True), (None, True, True), ("aa", False, True)],
+    ids=["ours", "of another tick", "unmarked", "of a living tick"],
+)
+def test_only_marked_processes_of_noted_groups_are_killed(
+    jobrunner: Commands, database: Database, mark: str | None, dead: bool, survives: bool
+) -> None:
+    """A process id, and with it a group's, may be used again by somebody else."""
+    jobrunner.state_dir.chmod(0o700)
+    with leftover(jobrunner.state_dir, mark, dead) as pid:
+        time_of_start = Path(f"/proc/{pid}/stat").read_text()
+        assert time_of_start
+        jobrunner.tick()
+        assert is_working(pid) == survives
+
+
+@pytest.mark.promise("P2")
+def test_a_note_from_before_a_reboot_kills_nobody(jobrunner: Commands, database: Database) -> None:
+    jobrunner.state_dir.chmod(0o700)
+    with leftover(jobrunner.state_dir, "aa") as pid:
+        (note,) = jobrunner.state_dir.glob("tick-*.json")
+        note.write_text(json.dumps(json.loads(note.read_text()) | {"boot": "another"}))
+        jobrunner.tick()
+        assert is_working(pid)
+        assert not note.exists()

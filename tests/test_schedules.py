@@ -1,0 +1,328 @@
+"""Slots become runs: each once, whatever the ticks do, and what is not made up for leaves a trace."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from harness import App, Commands, Database, SQLiteDatabase
+from unit import vixie
+
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+BERLIN = "Europe/Berlin"
+# A tick that only expands: nothing is claimed, so no child is started.
+NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
+
+
+def go_to(database: Database, instant: datetime) -> None:
+    """Set jobrunner's clock; it goes on from there."""
+    database.set_clock_offset(instant - datetime.now(UTC))
+
+
+def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
+    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone)
+
+
+def ticks_at_once(jobrunner: Commands, count: int, env: dict[str, str | None] | None = None) -> None:
+    ticks = [jobrunner.start("tick", env=env) for _ in range(count)]
+    ends = [tick.communicate(timeout=60) for tick in ticks]
+    assert [(tick.returncode, *end) for tick, end in zip(ticks, ends, strict=True)] == [(0, "", "")] * count
+
+
+def slots_with_runs(database: Database, name: str) -> list[datetime]:
+    rows = database.query(
+        "SELECT r.scheduled_for AS scheduled_for FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id"
+        " WHERE d.name = ? ORDER BY r.scheduled_for",
+        [name],
+    )
+    return [row["scheduled_for"] for row in rows]
+
+
+def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, datetime, int]]:
+    rows = database.query(
+        "SELECT e.detail AS detail FROM job_events e JOIN job_definitions d ON d.id = e.definition_id"
+        " WHERE d.name = ? AND e.action = 'skip slots' ORDER BY e.id",
+        [name],
+    )
+    details = [row["detail"] for row in rows]
+    return [(datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"]) for d in details]
+
+
+def debian_slots(cron: str, timezone: str, begin: datetime, end: datetime) -> list[datetime]:
+    """The instants of the project's independent model of Debian's cron, in (begin, end]."""
+    return vixie.fired(vixie.read(cron), vixie.looks(ZoneInfo(timezone), begin, end))
+
+
+def expected(slots: Iterable[datetime], steps: list[datetime]) -> tuple[list[datetime], list[Any]]:
+    """Per step of the clock: the newest slot gets a run, older ones make one skipped range."""
+    slots, runs, skipped = list(slots), [], []
+    for before, now in pairwise(steps):
+        due = [slot for slot in slots if before < slot <= now]
+        runs += due[-1:]
+        if len(due) > 1:
+            skipped.append((due[0], due[-2], len(due) - 1))
+    return runs, skipped
+
+
+MONTH = {"night": "30 2 * * *", "quarters": "15,45 1-3 * * *", "real time": "0 */6 * * *", "monday": "0 9 * * mon"}
+
+
+@pytest.mark.parametrize(
+    ("begin", "days"),
+    [(utc(2026, 3, 13, 12), 15), (utc(2026, 3, 28, 12), 16), (utc(2026, 10, 23, 12), 5)],
+    ids=["March", "and on over the change", "October"],
+)
+@pytest.mark.promise("P3", "P12")
+def test_a_month_over_a_daylight_saving_change(
+    jobrunner: Commands, database: Database, begin: datetime, days: int
+) -> None:
+    """A step a day, so that each night has its tick; around the change a step for each slot.
+
+    Now and then it is three ticks at once, and a day without any.
+    """
+    end = begin + timedelta(days=days)
+    slots = {name: debian_slots(cron, BERLIN, begin, end) for name, cron in MONTH.items()}
+    changes = (utc(2026, 3, 29, 1), utc(2026, 10, 25, 1))
+    near = [s for each in slots.values() for s in each if min(abs(s - change) for change in changes) < 3 * HOUR]
+    steps = {slot + 5 * SECOND for slot in near} | {begin + timedelta(days=day) for day in range(1, days + 1)}
+    steps.discard(begin + timedelta(days=days - 2))
+    go_to(database, begin)
+    for name, cron in MONTH.items():
+        add(jobrunner, name, cron)
+    for number, step in enumerate(sorted(steps)):
+        go_to(database, step)
+        if number % 6 == 3:
+            ticks_at_once(jobrunner, 3, NO_HANDLERS)
+        else:
+            assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+    for name in MONTH:
+        runs, skipped = expected(slots[name], [begin, *sorted(steps)])
+        assert slots_with_runs(database, name) == runs
+        assert skipped_ranges(database, name) == skipped
+        assert len(runs) + sum(count for _, _, count in skipped) == len(slots[name])
+    assert database.value("SELECT count(*) FROM job_runs WHERE run_at <> scheduled_for") == 0
+
+
+def test_a_slot_in_the_gap_runs_right_after_it_and_one_in_the_fold_once(
+    jobrunner: Commands, database: Database
+) -> None:
+    """By hand, from the clocks of Berlin: 02:30 is not there on 29 March, and is there twice on 25 October."""
+    for day, slot in ((utc(2026, 3, 28, 12), utc(2026, 3, 29, 1)), (utc(2026, 10, 24, 12), utc(2026, 10, 25, 0, 30))):
+        go_to(database, day)
+        name = f"{day:%B}"
+        add(jobrunner, name, "30 2 * * *")
+        for minutes in (-30, 0, 60, 90):
+            go_to(database, slot + timedelta(minutes=minutes, seconds=1))
+            jobrunner.tick(env=NO_HANDLERS)
+        assert slots_with_runs(database, name) == [slot]
+        assert skipped_ranges(database, name) == []
+
+
+@pytest.mark.promise("P3")
+def test_ten_ticks_at_once_make_one_run_of_one_slot(jobrunner: Commands, app: App, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly", "@hourly", job_type="append")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    ticks_at_once(jobrunner, 10)
+    (run,) = jobrunner("schedule", "list", "--json").json()
+    assert datetime.fromisoformat(run["last_slot_at"]) == utc(2026, 5, 1, 13)
+    rows = database.query("SELECT status, scheduled_for FROM job_runs")
+    assert rows == [{"status": "succeeded", "scheduled_for": utc(2026, 5, 1, 13)}]
+    assert len(app.trace()) == 1
+
+
+@pytest.mark.promise("P3", "P12")
+def test_ten_ticks_at_once_on_many_slots_and_definitions(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    for number in range(6):
+        add(jobrunner, f"n{number}", "*/10 * * * *", "UTC")
+    go_to(database, utc(2026, 5, 1, 18, 5))
+    ticks_at_once(jobrunner, 10, NO_HANDLERS)
+    for number in range(6):
+        assert slots_with_runs(database, f"n{number}") == [utc(2026, 5, 1, 18)]
+        assert skipped_ranges(database, f"n{number}") == [(utc(2026, 5, 1, 12, 10), utc(2026, 5, 1, 17, 50), 35)]
+
+
+@pytest.mark.promise("P3")
+def test_a_slot_is_not_made_again_when_history_is_gone(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly", "@hourly")
+    go_to(database, utc(2026, 5, 1, 15, 30))
+    jobrunner.tick()
+    assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 15)]
+    for table in ("job_attempts", "job_runs", "job_events", "job_ticks"):
+        database.execute(f"DELETE FROM {table}")
+    database.execute("UPDATE job_definitions SET next_run_at = NULL")
+    jobrunner.tick()
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+@pytest.mark.promise("P3")
+def test_a_slot_is_not_made_again_when_it_was_pruned(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "yearly", "0 13 1 5 *", "UTC")
+    go_to(database, utc(2026, 5, 1, 13, 1))
+    jobrunner.tick()
+    assert slots_with_runs(database, "yearly") == [utc(2026, 5, 1, 13)]
+    go_to(database, utc(2026, 5, 12))
+    jobrunner.tick()
+    assert database.query("SELECT id FROM job_runs") == []
+    jobrunner.tick()
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+@pytest.mark.promise("P3", "P10")
+def test_a_slot_is_not_made_again_when_the_clock_steps_back(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly", "@hourly")
+    for instant in (utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 12, 30), utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 14, 0, 1)):
+        go_to(database, instant)
+        jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+
+
+def test_what_was_before_it_was_added_is_not_made_up_for(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12, 0, 30))
+    add(jobrunner, "minutely", "* * * * *")
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "minutely") == []
+    assert skipped_ranges(database, "minutely") == []
+    go_to(database, utc(2026, 5, 1, 12, 1, 0))
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "minutely") == [utc(2026, 5, 1, 12, 1)]
+
+
+@pytest.mark.promise("P3")
+def test_removed_and_added_again(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "daily", "0 13 * * *", "UTC")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    jobrunner("schedule", "remove", "daily")
+    go_to(database, utc(2026, 5, 1, 13, 0, 10))
+    add(jobrunner, "daily", "0 13 * * *", "UTC")
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "daily") == [utc(2026, 5, 1, 13)]
+    jobrunner("schedule", "remove", "daily")
+    go_to(database, utc(2026, 5, 5, 12))
+    jobrunner.tick(env=NO_HANDLERS)
+    add(jobrunner, "daily", "0 13 * * *", "UTC")
+    go_to(database, utc(2026, 5, 5, 13, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "daily") == [utc(2026, 5, 1, 13), utc(2026, 5, 5, 13)]
+    assert skipped_ranges(database, "daily") == []
+    actions = [row["action"] for row in database.query("SELECT action FROM job_events ORDER BY id")]
+    assert actions == ["add schedule", "remove schedule"] * 2 + ["add schedule"]
+
+
+@pytest.mark.promise("P3", "P10")
+def test_added_again_after_the_clock_stepped_back(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly", "@hourly", "UTC")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    jobrunner("schedule", "remove", "hourly")
+    go_to(database, utc(2026, 5, 1, 12, 30))
+    add(jobrunner, "hourly", "@hourly", "UTC")
+    for instant in (utc(2026, 5, 1, 13, 0, 1), utc(2026, 5, 1, 14, 0, 1)):
+        go_to(database, instant)
+        jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("timezone", "Atlantis/Capital", "Atlantis/Capital"),
+        ("timezone", "../../etc/passwd", "bad time zone"),
+        ("timezone", "", "bad time zone"),
+        ("schedule", "61 * * * *", "61"),
+        ("schedule", "1," * 400 + "1 * * *", "bad schedule"),
+        ("schedule", "\x1b[31m\n* * * *", "bad schedule"),
+        ("job_type", "no type\n", "job type"),
+        ("payload", {"a": "x" * 300_000}, "larger than"),
+        ("payload", [1], "JSON object"),
+    ],
+    ids=lambda value: str(value)[:20].encode("unicode_escape").decode(),
+)
+@pytest.mark.promise("P12")
+def test_a_definition_broken_by_hand_is_told_and_passed_over(
+    jobrunner: Commands, database: Database, column: str, value: object, told: str
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    for name in ("first", "broken", "last"):
+        add(jobrunner, name, "@hourly", "UTC")
+    if isinstance(value, list):
+        value, cast = "[1]", "CAST(? AS JSONB)" if database.name == "postgresql" else "?"
+    else:
+        cast = "?"
+    database.execute(f"UPDATE job_definitions SET {column} = {cast} WHERE name = 'broken'", [value])
+    for hour in (13, 14):
+        go_to(database, utc(2026, 5, 1, hour, 0, 1))
+        done = jobrunner.tick(env=NO_HANDLERS)
+        assert (done.stdout, done.stderr) == ("", "")
+    for name in ("first", "last"):
+        assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+    assert slots_with_runs(database, "broken") == []
+    problems = {row["name"]: row["last_error"] for row in jobrunner.status()["schedules"]}
+    assert told in problems["broken"]
+    assert (problems["first"], problems["last"]) == (None, None)
+    assert "broken" in jobrunner("status").stdout
+    (event,) = database.query("SELECT action, detail FROM job_events WHERE action = 'cannot expand'")
+    assert event["detail"]["problem"] == problems["broken"]
+    assert len(problems["broken"]) <= 500
+
+
+def test_a_definition_that_was_mended_goes_on(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly", "@hourly", "UTC")
+    database.execute("UPDATE job_definitions SET timezone = 'Nowhere'")
+    go_to(database, utc(2026, 5, 1, 14, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    database.execute("UPDATE job_definitions SET timezone = 'UTC'")
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 14)]
+    assert skipped_ranges(database, "hourly") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 13), 1)]
+    (row,) = jobrunner.status()["schedules"]
+    assert row["last_error"] is None
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.promise("P12", on="sqlite")
+def test_a_payload_that_is_no_json_is_told_and_passed_over(jobrunner: Commands, database: SQLiteDatabase) -> None:
+    """PostgreSQL would not take it; SQLite takes anything that somebody writes into the file."""
+    go_to(database, utc(2026, 5, 1, 12))
+    for name in ("first", "broken", "last"):
+        add(jobrunner, name, "@hourly", "UTC")
+    database.execute("UPDATE job_definitions SET payload = '{\"half' WHERE name = 'broken'")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    done = jobrunner.tick(env=NO_HANDLERS)
+    assert (done.stdout, done.stderr) == ("", "")
+    for name in ("first", "last"):
+        assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13)]
+    (row,) = [row for row in jobrunner.status()["schedules"] if row["name"] == "broken"]
+    assert "JSON" in row["last_error"]
+    jobrunner("schedule", "list")
+
+
+@pytest.mark.parametrize("broken", ["[1]", '"text"', '{"half'], ids=["array", "text", "half"])
+def test_a_run_whose_payload_was_broken_by_hand_ends_dead_and_alone(
+    jobrunner: Commands, database: Database, broken: str
+) -> None:
+    if database.name == "postgresql" and broken == '{"half':
+        broken = "[]"  # it would not take the half one
+    bad, good = jobrunner.enqueue("echo"), jobrunner.enqueue("echo")
+    mark = "CAST(? AS JSONB)" if database.name == "postgresql" else "?"
+    database.execute(f"UPDATE job_runs SET payload = {mark} WHERE id = ?", [broken, bad])
+    assert jobrunner.tick().stderr == ""
+    assert jobrunner.show(good)["status"] == "succeeded"
+    shown = jobrunner.show(bad)
+    assert (shown["status"], shown["error_type"], shown["attempts"]) == ("dead", "bad_payload", 1)
+    assert "JSON object" in shown["last_error"]

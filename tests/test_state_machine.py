@@ -1,0 +1,358 @@
+"""Section 3 of the design against a real store: any sequence of calls, each with a connection of its own."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
+from sqlalchemy import Connection
+
+from harness import Database
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Outcome, Status
+from jobrunner.model import Lease, Owner
+from jobrunner.store import claims, endings, runs
+from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.endings import Refusal
+from jobrunner.store.runs import Enqueued, NewRun
+from run_model import POLICIES, Held, Observed, Row, Rows, Undone, ends_at
+
+LEASE = timedelta(seconds=60)
+PLACES = 3
+OWNERS = (Owner("north", "north:1:a"), Owner("north", "north:2:b"), Owner("south", "south:1:c"))
+
+picks = st.integers(0, 4)
+commits = st.sampled_from([True, True, True, True, False])
+requests = st.builds(
+    ClaimRequest,
+    owner=st.sampled_from(OWNERS),
+    token=st.just(""),
+    policies=st.sampled_from([list(POLICIES.values()), [POLICIES["report"]]]),
+    limit=st.integers(1, 3),
+    places=st.just(PLACES),
+    lease=st.just(LEASE),
+    suspect=st.sampled_from([False, False, False, True]),
+)
+endings_of_owners = st.builds(
+    Ending,
+    outcome=st.sampled_from([each for each in Outcome if each is not Outcome.LEASE_EXPIRED]),
+    error_type=st.just("E"),
+    error=st.just("x\x00y\nz"),
+    traceback=st.just("\ud800"),
+    result=st.just([1]),
+    wait=st.sampled_from([None, timedelta(0), timedelta(0), timedelta(minutes=5)]),
+)
+
+
+def chosen(claims: list[Held], pick: int) -> Held:
+    return claims[pick % len(claims)]
+
+
+class Runs(Observed):
+    """Applications, people and owners, in time or late, and a clock that steps both ways."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.empty_the_tables()
+
+    @initialize(keys=st.lists(st.none() | st.sampled_from("ab"), min_size=1, max_size=3))
+    def begin(self, keys: list[str | None]) -> None:
+        for key in keys:
+            self.enqueue_one(NewRun("report", {"n": 1}, idempotency_key=key))
+
+    @rule(
+        new=st.builds(
+            NewRun,
+            job_type=st.sampled_from(["mail", "report", "strange"]),
+            payload=st.just({"n": 1}),
+            run_at=st.none() | st.just(timedelta(minutes=10)),
+            priority=st.integers(-1, 1),
+            idempotency_key=st.none() | st.sampled_from("ab"),
+            max_attempts=st.none() | st.integers(1, 2),
+        ),
+        commits=commits,
+    )
+    @precondition(lambda self: len(self.enqueued) < 6)
+    def enqueue(self, new: NewRun, commits: bool) -> None:
+        if commits:
+            self.enqueue_one(new)
+        else:
+            self.undo(lambda connection: runs.enqueue(connection, new))
+
+    def enqueue_one(self, new: NewRun) -> None:
+        answer = self.write(lambda connection: runs.enqueue(connection, new))
+        key = (new.job_type, new.idempotency_key)
+        if new.idempotency_key is not None and key in self.keys:
+            assert answer == Enqueued(self.keys[key], created=False)
+            self.expect()
+            return
+        assert answer.created
+        assert answer.id > max(self.enqueued, default=0)
+        self.enqueued.add(answer.id)
+        if new.idempotency_key is not None:
+            self.keys[key] = answer.id
+        row = self.expect([answer.id])[answer.id]
+        assert (row["status"], row["attempts"]) == (Status.QUEUED, 0)
+
+    def undo(self, work: Callable[[Connection], Any]) -> None:
+        """A call whose caller dies before the commit changes nothing."""
+
+        def die(connection: Connection) -> None:
+            work(connection)
+            raise Undone
+
+        with pytest.raises(Undone):
+            self.write(die)
+        self.expect()
+
+    # What people do.
+
+    @rule(pick=picks, act=st.sampled_from(["cancel", "cancel", "retry", "retry", "force", "discard", "miss"]))
+    def act(self, pick: int, act: str) -> None:
+        getattr(self, act)(self.some_run(pick))
+
+    def cancel(self, run_id: int) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.cancel(connection, run_id, "someone"))
+        assert (answer.status, answer.applied) == (old["status"], old["status"] not in FINISHED)
+        if not answer.applied:
+            self.expect()
+        elif old["status"] == Status.RUNNING:
+            is_first = [run_id] if old["cancel_requested_at"] is None else []
+            row = self.expect(is_first, events_of=is_first).get(run_id, old)
+            assert answer.requested
+            assert row["cancel_requested_at"] is not None
+            assert row["lease_token"] == old["lease_token"]
+        else:
+            assert self.expect([run_id], events_of=[run_id])[run_id]["status"] == Status.CANCELLED
+
+    def retry(self, run_id: int, *, force: bool = False) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.retry(connection, run_id, "someone", force=force))
+        can = old["status"] in (Status.FAILED, Status.DEAD, Status.CANCELLED)
+        assert answer.applied == (can or (force and old["status"] == Status.SUCCEEDED))
+        if not answer.applied:
+            self.expect()
+            return
+        self.retried.add(run_id)
+        row = self.expect([run_id], events_of=[run_id])[run_id]
+        assert (row["status"], row["attempts"]) == (Status.QUEUED, old["attempts"])
+        assert row["cancel_requested_at"] is None
+        assert row["max_attempts"] is None or row["max_attempts"] >= max(row["attempts"] + 1, old["max_attempts"])
+
+    def force(self, run_id: int) -> None:
+        self.retry(run_id, force=True)
+
+    def discard(self, run_id: int) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.discard(connection, run_id, "someone", "no\x00use"))
+        assert answer.applied == (old["status"] in (Status.QUEUED, Status.FAILED, Status.CANCELLED))
+        named = [run_id] if answer.applied else []
+        for row in self.expect(named, events_of=named).values():
+            assert (row["status"], row["last_error"]) == (Status.DEAD, "no\ufffduse")
+
+    def miss(self, run_id: int) -> None:
+        for act in (runs.cancel, runs.retry):
+            answer = self.write(lambda connection, act=act: act(connection, run_id + 10**9, "someone"))
+            assert (answer.status, answer.applied) == (None, False)
+        self.expect()
+
+    # What owners do.
+
+    @rule(request=requests, commits=commits)
+    @precondition(lambda self: self.is_any_due())
+    def claim(self, request: ClaimRequest, commits: bool) -> None:
+        request = replace(request, token=self.new_token())
+        if commits:
+            self.claim_one(request)
+        else:
+            self.undo(lambda connection: claims.claim(connection, request))
+
+    @rule(request=requests)
+    @precondition(lambda self: self.is_any_due())
+    def claim_ahead(self, request: ClaimRequest) -> None:
+        self.claim_one(replace(request, token=self.new_token(), start=False))
+
+    def claim_one(self, request: ClaimRequest) -> None:
+        owner, token, start = request.owner, request.token, request.start
+        types = [policy.job_type for policy in request.policies]
+        before, at = self.seen.runs, self.at
+        ids = [run.lease.run_id for run in self.write(lambda connection: claims.claim(connection, request))]
+        self.held += [Held(owner, Lease(run_id, token)) for run_id in ids]
+        for run_id, row in self.expect(ids).items():
+            old = before[run_id]
+            assert (row["status"], row["lease_token"], row["locked_by"]) == (Status.RUNNING, token, owner.name)
+            assert row["attempts"] == old["attempts"] + (1 if start else 0)
+            assert (row["started_at"] is not None) == start
+            assert row["max_attempts"] == (old["max_attempts"] or POLICIES[row["job_type"]].max_attempts)
+            assert row["cancel_requested_at"] is None, "a cancelled run was handed out"
+        taken = [row for row in before.values() if row["host"] == owner.host and row["locked_until"] > at]
+        assert ids == self.due(before, types, request.suspect, at)[: max(0, min(request.limit, PLACES - len(taken)))]
+
+    def is_any_due(self) -> bool:
+        types = list(POLICIES)
+        return any(self.due(self.seen.runs, types, suspect, self.at) for suspect in (False, True))
+
+    @staticmethod
+    def due(rows: Rows, types: Collection[str], suspect: bool, at: datetime) -> list[int]:
+        """What a claim must find, most urgent first."""
+        found = [
+            row
+            for row in rows.values()
+            if row["status"] in CLAIMABLE and row["run_at"] <= at and row["job_type"] in types
+        ]
+        fits = [row for row in found if (row["lease_expiries"] >= 2) == suspect]
+        return [row["id"] for row in sorted(fits, key=lambda row: (-row["priority"], row["run_at"], row["id"]))]
+
+    @rule(pick=picks, outcome=st.sampled_from([Outcome.FAILED, Outcome.CRASHED, Outcome.RELEASED, Outcome.SNOOZED]))
+    @precondition(lambda self: self.claims(live=True))
+    def fail(self, pick: int, outcome: Outcome) -> None:
+        """Not for good, and to be tried again at once: the way to many attempts."""
+        self.finalize_one(pick, Ending(outcome, wait=timedelta(0)), commits=True)
+
+    @rule(pick=picks, ending=endings_of_owners, commits=commits)
+    @precondition(lambda self: self.claims(live=True))
+    def finalize(self, pick: int, ending: Ending, commits: bool) -> None:
+        self.finalize_one(pick, ending, commits=commits)
+
+    def finalize_one(self, pick: int, ending: Ending, *, commits: bool) -> None:
+        held = chosen(self.claims(live=True), pick)
+        finalize = partial(endings.finalize, owner=held.owner, lease=held.lease, ending=ending)
+        if not commits:
+            self.undo(finalize)
+            return
+        run_id = held.lease.run_id
+        old = self.seen.runs[run_id]
+        answer = self.write(finalize)
+        is_recorded = old["started_at"] is not None or ending.outcome is Outcome.SUCCEEDED
+        row = self.expect([run_id], attempts_of=[run_id] if is_recorded else [])[run_id]
+        assert (row["status"], row["attempts"]) == ends_at(old, ending.outcome)
+        assert (answer.run_id, answer.verdict.status, answer.run_at) == (run_id, row["status"], row["run_at"])
+        assert row["status"] != Status.SUCCEEDED or row["result"] == [1]
+
+    @rule(pick=picks, ending=endings_of_owners)
+    @precondition(lambda self: self.claims(live=False))
+    def finalize_late(self, pick: int, ending: Ending) -> None:
+        """A stale owner changes nothing; only who ended the attempt himself is told that it was applied."""
+        held = chosen(self.claims(live=False), pick)
+        own = [
+            row["error_type"]
+            for row in self.seen.attempts.values()
+            if (row["run_id"], row["lease_token"]) == (held.lease.run_id, held.lease.token)
+        ]
+        answer = self.write(lambda connection: endings.finalize(connection, held.owner, held.lease, ending))
+        self.expect()
+        was_applied = own and own != ["lease_expired"]
+        assert answer is (Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST)
+
+    @rule(pick=picks)
+    @precondition(lambda self: self.held)
+    def start(self, pick: int) -> None:
+        """Also what was started, or lost, before."""
+        held = chosen(sorted(self.held, key=self.is_started), pick)
+        old = self.row(held.lease)
+        can = old is not None and old["started_at"] is None
+        assert self.write(lambda connection: claims.start(connection, held.lease)) == can
+        for row in self.expect([held.lease.run_id] if can else []).values():
+            assert old is not None
+            assert (row["attempts"], row["status"]) == (old["attempts"] + 1, Status.RUNNING)
+
+    def is_started(self, held: Held) -> bool:
+        row = self.row(held.lease)
+        return row is None or row["started_at"] is not None
+
+    @rule(pick=picks, live=st.sampled_from([True, True, False]), act=st.sampled_from(["renew", "report", "forget"]))
+    @precondition(lambda self: self.held)
+    def hold(self, pick: int, live: bool, act: str) -> None:
+        held = chosen(self.claims(live=live) or self.held, pick)
+        getattr(self, act)(held, self.row(held.lease))
+
+    def renew(self, held: Held, old: Row | None) -> None:
+        answer = self.write(lambda connection: claims.renew(connection, [held.lease], LEASE))
+        assert answer == ({} if old is None else {held.lease: old["cancel_requested_at"] is not None})
+        for row in self.expect([] if old is None else [held.lease.run_id]).values():
+            assert old is not None
+            assert {name for name in row if row[name] != old[name]} <= {"locked_until", "heartbeat_at"}
+
+    def report(self, held: Held, old: Row | None) -> None:
+        columns = {"progress": {"done": 1}, "output": "tail"}
+        self.write(lambda connection: claims.report(connection, {held.lease: columns}))
+        for row in self.expect([] if old is None else [held.lease.run_id]).values():
+            assert {name: row[name] for name in columns} == columns
+
+    def forget(self, held: Held, _: Row | None) -> None:
+        """The owner crashes: nobody but recovery will ever end this attempt."""
+        self.held.remove(held)
+
+    @rule(pick=picks)
+    @precondition(lambda self: self.claims(live=True))
+    def give_back(self, pick: int) -> None:
+        """The claim as a whole, as if nothing of it had been handed out."""
+        held = chosen(self.claims(live=True), pick)
+        token = held.lease.token
+        old = {row["id"]: row for row in self.seen.runs.values() if row["lease_token"] == token}
+        assert self.write(lambda connection: claims.give_back(connection, token)) == len(old)
+        for run_id, row in self.expect(old).items():
+            uncharged = old[run_id]["attempts"] - (0 if old[run_id]["started_at"] is None else 1)
+            status = Status.QUEUED if old[run_id]["cancel_requested_at"] is None else Status.CANCELLED
+            assert (row["status"], row["attempts"], row["run_at"]) == (status, uncharged, old[run_id]["run_at"])
+
+    # What time does.
+
+    @precondition(lambda self: self.claims(live=True) or not self.is_any_due())
+    @rule(seconds=st.sampled_from([31, 61, 61, 20 * 60, -30 * 60]), limit=st.sampled_from([1, 100, 100]))
+    def pass_time(self, seconds: int, limit: int) -> None:
+        self.set_clock(self.database.offset + timedelta(seconds=seconds))
+        at = self.at
+        held = [row for row in self.seen.runs.values() if row["status"] == Status.RUNNING]
+        expired = [row for row in held if not at < row["locked_until"] <= at + timedelta(minutes=10)]
+        expired = sorted(expired, key=lambda row: int(row["id"]))[:limit]
+        answer = self.write(lambda connection: endings.recover(connection, limit))
+        assert [each.run_id for each in answer] == [row["id"] for row in expired]
+        started = [row["id"] for row in expired if row["started_at"] is not None]
+        rows = self.expect([row["id"] for row in expired], attempts_of=started)
+        for old in expired:
+            row = rows[old["id"]]
+            assert (row["status"], row["attempts"]) == ends_at(old, Outcome.LEASE_EXPIRED)
+            if old["started_at"] is not None and row["status"] != Status.CANCELLED:
+                assert (row["error_type"], row["lease_expiries"]) == ("lease_expired", old["lease_expiries"] + 1)
+
+    def teardown(self) -> None:
+        """Whatever happened: what is not finished can still be recovered, claimed and ended."""
+        try:
+            for _ in range(2):  # the second day is for what the first day's recovery made wait
+                self.set_clock(self.database.offset + timedelta(days=1))
+                self.write(lambda connection: endings.recover(connection, 1000))
+            for suspect in (False, True):
+                self.end_all(suspect)
+            left = self.look().runs
+            assert {row["job_type"] for row in left.values() if row["status"] not in FINISHED} <= {"strange"}
+            assert set(left) == self.enqueued
+        finally:
+            self.observer.close()
+
+    def end_all(self, suspect: bool) -> None:
+        owner, policies = OWNERS[0], list(POLICIES.values())
+        request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, suspect)
+        for run in self.write(lambda connection: claims.claim(connection, request)):
+            self.write(partial(endings.finalize, owner=owner, lease=run.lease, ending=Ending(Outcome.SUCCEEDED)))
+
+
+@pytest.mark.timeout(600)  # for a failure: it is made as short as possible before it is shown
+@pytest.mark.promise("P1", "P2", "P4", "P7", "P12")
+def test_no_sequence_of_calls_breaks_the_life_of_a_run(database: Database) -> None:
+    run_state_machine_as_test(
+        lambda: Runs(database),
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            # Explaining a failure takes longer than all else together.
+            phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+        ),
+    )

@@ -1,0 +1,182 @@
+"""A clean stop: the tick claims no more, gives its handlers a grace period, hands the rest back, and exits."""
+
+import json
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
+from harness import App, Commands, Database, wait_for
+
+HANDLERS = """
+@job("obedient", timeout="5m", kill_after="20s")
+def obedient(ctx: Context):
+    leave_trace(ctx)
+    while not ctx.cancelled:
+        time.sleep(0.01)
+    raise RuntimeError("stopped in good order")
+
+
+@job("deaf", timeout="5m", kill_after="1s")
+def deaf(ctx: Context):
+    leave_trace(ctx)
+    try:
+        time.sleep(600)
+    finally:
+        open(os.environ["TRACE_FILE"] + "-cleaned", "w").close()
+
+
+@job("stubborn", timeout="5m", kill_after="600ms")
+def stubborn(ctx: Context):
+    import signal
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    leave_trace(ctx)
+    time.sleep(600)
+"""
+
+STOPS = [signal.SIGTERM, signal.SIGINT]
+Process = subprocess.Popen[str]
+
+
+def start_tick(jobrunner: Commands, *args: object, **env: str) -> Process:
+    return jobrunner.start("tick", *args, env={"JOBRUNNER_LOG": str(jobrunner.app.path("log")), **env})
+
+
+def log_lines(app: App, event: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in app.path("log").read_text().splitlines()]
+    return [line for line in lines if line["event"] == event]
+
+
+def wait_until_at_work(app: App, *run_ids: int) -> None:
+    wait_for(lambda: {line.run_id for line in app.trace()} >= set(run_ids), 20, f"the handlers of {run_ids}")
+
+
+def check_clean_exit(jobrunner: Commands, tick: Process, seconds: float = 30) -> None:
+    out, err = tick.communicate(timeout=seconds)
+    assert (tick.returncode, out, err) == (0, "", "")
+    assert jobrunner.leftover_processes() == []
+    assert jobrunner.database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 0
+    assert jobrunner.database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 0
+
+
+@pytest.mark.promise("P9")
+@pytest.mark.parametrize("stop", STOPS)
+def test_handlers_may_finish_within_the_grace_period_but_nothing_is_claimed(
+    stop: signal.Signals, jobrunner: Commands, app: App, database: Database
+) -> None:
+    at_work = queue(database, "wait_for", {"path": str(app.path("go"))}, priority=1)
+    waiting = [queue(database, "append") for _ in range(3)]
+    tick = start_tick(jobrunner, "--grace", "60s", "--concurrency", "1")
+    wait_until_at_work(app, at_work)
+    tick.send_signal(stop)
+    app.release("go")
+    check_clean_exit(jobrunner, tick)
+    assert (status_of(database, at_work), attempt_of(database, at_work)["outcome"]) == ("succeeded", "succeeded")
+    for run_id in waiting:
+        assert (status_of(database, run_id), attempts_of(database, run_id)) == ("queued", [])
+    assert log_lines(app, "stopped") == []
+
+
+@pytest.mark.promise("P9")
+@pytest.mark.parametrize("stop", STOPS)
+def test_what_is_not_done_in_time_is_handed_back_uncharged(
+    stop: signal.Signals, jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(HANDLERS)
+    runs = {name: queue(database, name) for name in ("obedient", "deaf", "stubborn")}
+    short = queue(database, "wait_for", {"path": str(app.path("go"))})
+    tick = start_tick(jobrunner, "--grace", "1s")
+    wait_until_at_work(app, *runs.values(), short)
+    tick.send_signal(stop)
+    app.release("go")
+    check_clean_exit(jobrunner, tick)
+    assert status_of(database, short) == "succeeded"
+    for run_id in runs.values():
+        row, attempt = run_of(database, run_id), attempt_of(database, run_id)
+        assert (row["status"], row["attempts"], row["releases"]) == ("queued", 0, 1)
+        assert (attempt["outcome"], attempt["error_type"], attempt["attempt"]) == ("released", "released", 1)
+        assert "the tick was told to stop" in attempt["error"]
+        assert row["run_at"] <= database.now()
+    assert app.path("trace-cleaned").exists()
+    signals = {name: attempt_of(database, run_id)["exit_signal"] for name, run_id in runs.items()}
+    assert signals == {"obedient": None, "deaf": None, "stubborn": signal.SIGKILL}
+    warnings = log_lines(app, "stopped")
+    assert sorted(line["run_id"] for line in warnings) == sorted(runs.values())
+    assert {(line["level"], line["attempt"], line["result"]) for line in warnings} == {("warning", 1, "released")}
+    assert {line["job_type"] for line in warnings} == set(runs)
+
+
+@pytest.mark.promise("P9")
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_second_signal_means_now(stop: signal.Signals, jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(HANDLERS)
+    run_id = queue(database, "obedient")
+    # Were the grace period waited for, the test would give up before.
+    tick = start_tick(jobrunner, "--grace", "10m")
+    wait_until_at_work(app, run_id)
+    tick.send_signal(stop)
+    with pytest.raises(subprocess.TimeoutExpired):
+        tick.wait(1)
+    assert status_of(database, run_id) == "running"
+    tick.send_signal(stop)
+    check_clean_exit(jobrunner, tick, 20)
+    assert (status_of(database, run_id), run_of(database, run_id)["attempts"]) == ("queued", 0)
+
+
+@pytest.mark.promise("P7", "P9")
+def test_the_tenth_release_in_a_row_is_charged(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(HANDLERS)
+    ninth, tenth = queue(database, "obedient", releases=8), queue(database, "obedient", releases=9)
+    last = queue(database, "obedient", releases=9, attempts=2, max_attempts=3)
+    tick = start_tick(jobrunner, "--grace", "0s")
+    wait_until_at_work(app, ninth, tenth, last)
+    tick.send_signal(signal.SIGTERM)
+    check_clean_exit(jobrunner, tick)
+    found = {run_id: run_of(database, run_id) for run_id in (ninth, tenth, last)}
+    ends = [(row["status"], row["attempts"], row["releases"], row["error_type"]) for row in found.values()]
+    assert ends == [("queued", 0, 9, None), ("failed", 1, 0, "released"), ("dead", 3, 0, "released")]
+    assert "10 times in a row" in found[tenth]["last_error"]
+    assert found[tenth]["run_at"] > found[tenth]["failed_at"]
+
+
+@pytest.mark.promise("P9")
+def test_a_tick_that_is_stopped_before_it_claims_leaves_everything_as_it_was(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    # The module holds the child in its import until the signal has been sent.
+    app.write("slow", f"import os, time\nopen({str(app.path('importing'))!r}, 'w')\ntime.sleep(600)\n")
+    app.imports = "slow"
+    run_id = queue(database, "echo")
+    tick = start_tick(jobrunner)
+    wait_for(app.path("importing").exists, 20, "the import")
+    tick.send_signal(signal.SIGTERM)
+    check_clean_exit(jobrunner, tick)
+    assert (status_of(database, run_id), attempts_of(database, run_id)) == ("queued", [])
+
+
+@pytest.mark.promise("P9")
+def test_when_the_budget_ends_no_more_is_claimed_and_handlers_are_waited_for(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    at_work = queue(database, "wait_for", {"path": str(app.path("go"))}, priority=1)
+    waiting = queue(database, "append")
+    # Grace belongs to signals only.
+    tick = start_tick(jobrunner, "--budget", "2s", "--grace", "0s", "--concurrency", "1")
+    wait_until_running(database, at_work)
+    began_at = database.value("SELECT started_at FROM job_ticks")
+    wait_for(lambda: (database.now() - began_at).total_seconds() > 3, 20, "the end of the budget, and more")
+    assert (tick.poll(), status_of(database, at_work)) == (None, "running")
+    app.release("go")
+    check_clean_exit(jobrunner, tick)
+    assert (status_of(database, at_work), status_of(database, waiting)) == ("succeeded", "queued")
+    assert log_lines(app, "stopped") == []
+    jobrunner.tick()
+    assert status_of(database, waiting) == "succeeded"
+
+
+def test_a_batch_limits_what_one_tick_claims(jobrunner: Commands, app: App, database: Database) -> None:
+    runs = [queue(database, "append") for _ in range(5)]
+    jobrunner.tick("--batch", "3")
+    assert [status_of(database, run_id) for run_id in runs] == ["succeeded"] * 3 + ["queued"] * 2
