@@ -43,7 +43,8 @@ class Context:
         """Whether the attempt was asked to stop (cancelled, timed out, or the tick is shutting down).
 
         A handler that looks at it can end in good order; one that does not is interrupted with
-        ``HandlerStopped`` after half of ``kill_after``, and killed after the whole of it.
+        ``HandlerStopped`` after half of ``kill_after``, and killed after the whole of it. A handler that returns has
+        succeeded, also now: raise if work is left to do.
         """
         return self._was_asked_to_stop()
 

@@ -72,11 +72,12 @@ def new_run(
     """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
     check_job_type(job_type)
     _check_run_at(run_at)
-    if isinstance(priority, bool) or not -1000 <= priority <= 1000:
-        raise UsageError(f"the priority {priority} is out of range; it must lie between -1000 and 1000")
-    if max_attempts is not None and not 1 <= max_attempts <= 1000:
-        raise UsageError(f"max_attempts {max_attempts} is out of range; it must lie between 1 and 1000")
+    _check_number("priority", priority, -1000, 1000)
+    if max_attempts is not None:
+        _check_number("max_attempts", max_attempts, 1, 1000)
     if idempotency_key is not None:
+        if not isinstance(idempotency_key, str):
+            raise UsageError(f"an idempotency key is text, not {type(idempotency_key).__name__}")
         if not idempotency_key or len(idempotency_key) > 500:
             raise UsageError("an idempotency key has 1 to 500 characters")
         if storable(idempotency_key) != idempotency_key:
@@ -90,6 +91,11 @@ def new_run(
         max_attempts=max_attempts,
         timeout=None if timeout is None else _timeout(timeout),
     )
+
+
+def _check_number(name: str, value: int, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _check_run_at(run_at: object) -> None:

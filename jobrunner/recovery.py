@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from jobrunner.config import Config
+from jobrunner.errors import JobrunnerError
 from jobrunner.execute.groups import kill_leftovers
 from jobrunner.log import Log
 from jobrunner.report import log_ended
 from jobrunner.store import endings
 from jobrunner.store.database import Database
+from jobrunner.store.endings import Ended
 
 _BATCH = 100
 
@@ -21,11 +24,38 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     killed = kill_leftovers(config.state_dir, [name for host, name in owners if host == config.host])
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
+    # Of these owners only: the handlers of one whose lease ends at this moment have not been stopped.
+    names = [name for _, name in owners]
     while owners:
-        recovered = database.write(lambda connection: endings.recover(connection, _BATCH))
+        try:
+            recovered = database.write(lambda connection: endings.recover(connection, _BATCH, owners=names))
+        except JobrunnerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
+            log.error("recovery", result="one by one", error=_first_line(error))
+            recovered = _one_by_one(database, names, log)
+            owners = []
         database.reach("recover.committed")
         for ended in recovered:
             log_ended(log, ended, recovered=True)
         counts["recovered"] += len(recovered)
         if len(recovered) < _BATCH:
             return
+
+
+def _one_by_one(database: Database, owners: list[str], log: Log) -> list[Ended]:
+    """One of them cannot be written as it is: alone and bare perhaps, else it waits for a person."""
+    recovered = []
+    for run_id in database.read(endings.expired_runs):
+        recover_it = partial(endings.recover, limit=1, owners=owners, only=run_id)
+        try:
+            recovered += database.write(recover_it)
+        except JobrunnerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
+    return recovered
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]

@@ -1,4 +1,4 @@
-"""What the state machine of tests/test_state_machine.py knows: how a step is made, and what it may have changed.
+"""What the state machine of tests/test_state_machine.py knows: how a step is made, what it may change, what people do.
 
 After every step the whole tables are read and compared with what the step may have changed: a row that it does not name
 must be the same to the last column, and what it names must have gone where the table of transitions says.
@@ -10,12 +10,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from hypothesis.stateful import RuleBasedStateMachine
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
 from sqlalchemy import Connection, delete, select
 
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Lease, Owner, Policy
+from jobrunner.store import runs
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dialect import now
 from jobrunner.store.location import locate
@@ -25,6 +28,9 @@ POLICIES = {"mail": Policy("mail", max_attempts=2), "report": Policy("report", m
 ARROWS = {(source, each.target) for each in TRANSITIONS for source in each.sources}
 LOCK = ("locked_by", "host", "locked_until", "lease_token", "heartbeat_at")
 WORTH_ACTING_ON = [Status.RUNNING, Status.FAILED, Status.QUEUED, Status.DEAD, Status.CANCELLED, Status.SUCCEEDED]
+
+picks = st.integers(0, 4)
+commits = st.sampled_from([True, True, True, True, False])
 
 Row = dict[str, Any]
 Rows = dict[int, Row]
@@ -210,3 +216,70 @@ class Observed(RuleBasedStateMachine):
         assert kept == self.keys
         keyed = [row["id"] for row in self.seen.runs.values() if row["idempotency_key"] is not None]
         assert sorted(self.keys.values()) == sorted(keyed)
+
+
+class People(Observed):
+    """What applications and people do, and what it may change."""
+
+    def undo(self, work: Callable[[Connection], Any]) -> None:
+        """A call whose caller dies before the commit changes nothing."""
+
+        def die(connection: Connection) -> None:
+            work(connection)
+            raise Undone
+
+        with pytest.raises(Undone):
+            self.write(die)
+        self.expect()
+
+    # What people do.
+
+    @rule(pick=picks, act=st.sampled_from(["cancel", "cancel", "retry", "retry", "force", "discard", "miss"]))
+    def act(self, pick: int, act: str) -> None:
+        getattr(self, act)(self.some_run(pick))
+
+    def cancel(self, run_id: int) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.cancel(connection, run_id, "someone"))
+        assert (answer.status, answer.applied) == (old["status"], old["status"] not in FINISHED)
+        if not answer.applied:
+            self.expect()
+        elif old["status"] == Status.RUNNING:
+            is_first = [run_id] if old["cancel_requested_at"] is None else []
+            row = self.expect(is_first, events_of=is_first).get(run_id, old)
+            assert answer.requested
+            assert row["cancel_requested_at"] is not None
+            assert row["lease_token"] == old["lease_token"]
+        else:
+            assert self.expect([run_id], events_of=[run_id])[run_id]["status"] == Status.CANCELLED
+
+    def retry(self, run_id: int, *, force: bool = False) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.retry(connection, run_id, "someone", force=force))
+        can = old["status"] in (Status.FAILED, Status.DEAD, Status.CANCELLED)
+        assert answer.applied == (can or (force and old["status"] == Status.SUCCEEDED))
+        if not answer.applied:
+            self.expect()
+            return
+        self.retried.add(run_id)
+        row = self.expect([run_id], events_of=[run_id])[run_id]
+        assert (row["status"], row["attempts"]) == (Status.QUEUED, old["attempts"])
+        assert row["cancel_requested_at"] is None
+        assert row["max_attempts"] is None or row["max_attempts"] >= max(row["attempts"] + 1, old["max_attempts"])
+
+    def force(self, run_id: int) -> None:
+        self.retry(run_id, force=True)
+
+    def discard(self, run_id: int) -> None:
+        old = self.seen.runs[run_id]
+        answer = self.write(lambda connection: runs.discard(connection, run_id, "someone", "no\x00use"))
+        assert answer.applied == (old["status"] in (Status.QUEUED, Status.FAILED, Status.CANCELLED))
+        named = [run_id] if answer.applied else []
+        for row in self.expect(named, events_of=named).values():
+            assert (row["status"], row["last_error"]) == (Status.DEAD, "no\ufffduse")
+
+    def miss(self, run_id: int) -> None:
+        for act in (runs.cancel, runs.retry):
+            answer = self.write(lambda connection, act=act: act(connection, run_id + 10**9, "someone"))
+            assert (answer.status, answer.applied) == (None, False)
+        self.expect()

@@ -20,7 +20,7 @@ from test_recovery_invariants import (
     wait_for_exit,
 )
 
-LEASE = {"JOBRUNNER_LEASE": "2s"}
+LEASE = {"JOBRUNNER_LEASE": "4s"}
 
 
 @dataclass
@@ -146,6 +146,19 @@ def test_an_owner_that_stalled_within_its_lease_goes_on(jobrunner: Commands, app
     assert outcomes(database, run_id) == ["succeeded"]
 
 
+@pytest.mark.promise("P2")
+def test_an_owner_that_stalled_beyond_its_lease_goes_on_if_nobody_took_the_run(stale: StaleOwner) -> None:
+    """After a stall the heartbeat comes before anything else, also before the handler is given up."""
+    stale.stop_past_the_lease()
+    beat_at = stale.database.value("SELECT heartbeat_at FROM job_runs")
+    os.kill(stale.process.pid, signal.SIGCONT)
+    stale.database.wait_until("SELECT heartbeat_at > ? AS beaten FROM job_runs", [beat_at], describe="a beat")
+    stale.app.release("go")
+    assert stale.go_on() == ["succeeded"]
+    assert outcomes(stale.database, stale.run_id) == ["succeeded"]
+    assert len(stale.app.trace()) == 1
+
+
 @pytest.mark.promise("P2", "P11")
 def test_a_lease_is_renewed_for_as_long_as_the_handler_works(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
@@ -153,7 +166,7 @@ def test_a_lease_is_renewed_for_as_long_as_the_handler_works(jobrunner: Commands
     wait_for(app.trace, 20, "the handler's first line")
     longer = "SELECT heartbeat_at > ? AS beaten FROM job_runs"
     claimed_at = database.value("SELECT claimed_at FROM job_runs")
-    database.wait_until(longer, [claimed_at + timedelta(seconds=3)], describe="beats beyond the first lease")
+    database.wait_until(longer, [claimed_at + timedelta(seconds=5)], describe="beats beyond the first lease")
     assert jobrunner.tick().stderr == ""
     assert outcomes(database, run_id) == []
     app.release("go")

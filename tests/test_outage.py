@@ -1,6 +1,7 @@
 """The database goes away and comes back during a tick: the tick goes on, and nothing is lost or done twice."""
 
 import contextlib
+import re
 import subprocess
 import time
 from collections import Counter
@@ -13,11 +14,24 @@ from harness import App, Commands, Database, PrivatePostgres, SQLiteDatabase, po
 from test_recovery_invariants import (
     assert_consistent,
     insert_runs,
+    is_working,
     outcomes,
     read_log,
     statuses,
     wait_for_exit,
 )
+
+STUBBORN = '''
+@job("stubborn")
+def stubborn(ctx: Context):
+    """Cannot be talked out of its work."""
+    leave_trace(ctx)
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+'''
 
 # Longer than a restart takes on a loaded machine; the beats are frequent.
 LEASE = {"JOBRUNNER_LEASE": "30s", "JOBRUNNER_HEARTBEAT": "0.3s"}
@@ -197,6 +211,27 @@ def test_a_held_write_lock_delays_and_loses_nothing(
     assert wait_for_exit(process, 0) == ""
     assert [outcomes(database, run_id) for run_id in (first, second)] == [["succeeded"]] * 2
     assert len(app.trace()) == 2
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P6", on="sqlite")
+@sqlite_only
+def test_a_write_lock_held_beyond_the_lease_ends_the_handler_before_it(
+    jobrunner: Commands, app: App, database: SQLiteDatabase
+) -> None:
+    app.add(STUBBORN)
+    (run_id,) = insert_runs(database, 1, "stubborn")
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "4s"})
+    wait_for(app.trace, 30, "the handler")
+    (handler,) = [line.pid for line in app.trace()]
+    with write_lock(database):
+        wait_for(lambda: not is_working(handler), 20, "the end of the handler")
+        assert database.now() < database.value("SELECT locked_until FROM job_runs")
+        assert re.fullmatch(r"jobrunner: [^\n]*another process holds its lock\n", wait_for_exit(process, 69, 60))
+    assert outcomes(database, run_id) == []
+    database.move_clock(timedelta(hours=1))
+    jobrunner.tick()
+    assert outcomes(database, run_id) == ["lease_expired"]
     assert_consistent(database)
 
 

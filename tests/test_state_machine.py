@@ -1,6 +1,6 @@
 """Section 3 of the design against a real store: any sequence of calls, each with a connection of its own."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
-from sqlalchemy import Connection
 
 from harness import Database
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Outcome, Status
@@ -19,14 +18,13 @@ from jobrunner.store import claims, endings, runs
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.endings import Refusal
 from jobrunner.store.runs import Enqueued, NewRun
-from run_model import POLICIES, Held, Observed, Row, Rows, Undone, ends_at
+from run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 
 LEASE = timedelta(seconds=60)
 PLACES = 3
+ENDS = [each for each in Outcome if each is not Outcome.LEASE_EXPIRED]
 OWNERS = (Owner("north", "north:1:a"), Owner("north", "north:2:b"), Owner("south", "south:1:c"))
 
-picks = st.integers(0, 4)
-commits = st.sampled_from([True, True, True, True, False])
 requests = st.builds(
     ClaimRequest,
     owner=st.sampled_from(OWNERS),
@@ -39,7 +37,7 @@ requests = st.builds(
 )
 endings_of_owners = st.builds(
     Ending,
-    outcome=st.sampled_from([each for each in Outcome if each is not Outcome.LEASE_EXPIRED]),
+    outcome=st.sampled_from(ENDS),
     error_type=st.just("E"),
     error=st.just("x\x00y\nz"),
     traceback=st.just("\ud800"),
@@ -48,11 +46,34 @@ endings_of_owners = st.builds(
 )
 
 
+def asked(**changes: Any) -> dict[str, ClaimRequest]:
+    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PLACES, LEASE, **changes)}
+
+
+def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    return "finalize", {
+        "pick": 0,
+        "ending": Ending(outcome, error_type="E", result=[1], wait=timedelta(0)),
+        "commits": True,
+    }
+
+
+CLAIM = ("claim", {**asked(), "commits": True})
+SUSPECT = ("claim", {**asked(suspect=True), "commits": True})
+CLAIM_AHEAD = ("claim_ahead", asked())
+START = ("start", {"pick": 0})
+CANCEL = ("act", {"pick": 0, "act": "cancel"})
+RETRY = ("act", {"pick": 0, "act": "retry"})
+EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
+LATE = ("finalize_late", {"pick": 0, "ending": Ending(Outcome.SUCCEEDED)})
+HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
+
+
 def chosen(claims: list[Held], pick: int) -> Held:
     return claims[pick % len(claims)]
 
 
-class Runs(Observed):
+class Runs(People):
     """Applications, people and owners, in time or late, and a clock that steps both ways."""
 
     def __init__(self, database: Database) -> None:
@@ -97,69 +118,6 @@ class Runs(Observed):
             self.keys[key] = answer.id
         row = self.expect([answer.id])[answer.id]
         assert (row["status"], row["attempts"]) == (Status.QUEUED, 0)
-
-    def undo(self, work: Callable[[Connection], Any]) -> None:
-        """A call whose caller dies before the commit changes nothing."""
-
-        def die(connection: Connection) -> None:
-            work(connection)
-            raise Undone
-
-        with pytest.raises(Undone):
-            self.write(die)
-        self.expect()
-
-    # What people do.
-
-    @rule(pick=picks, act=st.sampled_from(["cancel", "cancel", "retry", "retry", "force", "discard", "miss"]))
-    def act(self, pick: int, act: str) -> None:
-        getattr(self, act)(self.some_run(pick))
-
-    def cancel(self, run_id: int) -> None:
-        old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: runs.cancel(connection, run_id, "someone"))
-        assert (answer.status, answer.applied) == (old["status"], old["status"] not in FINISHED)
-        if not answer.applied:
-            self.expect()
-        elif old["status"] == Status.RUNNING:
-            is_first = [run_id] if old["cancel_requested_at"] is None else []
-            row = self.expect(is_first, events_of=is_first).get(run_id, old)
-            assert answer.requested
-            assert row["cancel_requested_at"] is not None
-            assert row["lease_token"] == old["lease_token"]
-        else:
-            assert self.expect([run_id], events_of=[run_id])[run_id]["status"] == Status.CANCELLED
-
-    def retry(self, run_id: int, *, force: bool = False) -> None:
-        old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: runs.retry(connection, run_id, "someone", force=force))
-        can = old["status"] in (Status.FAILED, Status.DEAD, Status.CANCELLED)
-        assert answer.applied == (can or (force and old["status"] == Status.SUCCEEDED))
-        if not answer.applied:
-            self.expect()
-            return
-        self.retried.add(run_id)
-        row = self.expect([run_id], events_of=[run_id])[run_id]
-        assert (row["status"], row["attempts"]) == (Status.QUEUED, old["attempts"])
-        assert row["cancel_requested_at"] is None
-        assert row["max_attempts"] is None or row["max_attempts"] >= max(row["attempts"] + 1, old["max_attempts"])
-
-    def force(self, run_id: int) -> None:
-        self.retry(run_id, force=True)
-
-    def discard(self, run_id: int) -> None:
-        old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: runs.discard(connection, run_id, "someone", "no\x00use"))
-        assert answer.applied == (old["status"] in (Status.QUEUED, Status.FAILED, Status.CANCELLED))
-        named = [run_id] if answer.applied else []
-        for row in self.expect(named, events_of=named).values():
-            assert (row["status"], row["last_error"]) == (Status.DEAD, "no\ufffduse")
-
-    def miss(self, run_id: int) -> None:
-        for act in (runs.cancel, runs.retry):
-            answer = self.write(lambda connection, act=act: act(connection, run_id + 10**9, "someone"))
-            assert (answer.status, answer.applied) == (None, False)
-        self.expect()
 
     # What owners do.
 
@@ -348,11 +306,40 @@ def test_no_sequence_of_calls_breaks_the_life_of_a_run(database: Database) -> No
     run_state_machine_as_test(
         lambda: Runs(database),
         settings=settings(
-            max_examples=25,
-            stateful_step_count=40,
+            max_examples=20,
+            stateful_step_count=35,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             # Explaining a failure takes longer than all else together.
             phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
         ),
     )
+
+
+STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0})],
+    "cancelled ahead of its start, then given back": [CLAIM_AHEAD, CANCEL, ("give_back", {"pick": 0})],
+    **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
+    **{f"not started, then {outcome}": [CLAIM_AHEAD, end(outcome)] for outcome in ENDS},
+    "recovered, then finalized": [CLAIM, EXPIRE, LATE],
+    "cancelled and recovered, then finalized": [CLAIM, CANCEL, EXPIRE, LATE],
+    "finalized twice": [CLAIM, end(Outcome.SUCCEEDED), LATE],
+    "finalized under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, LATE],
+    "renewed under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, *HOLDS],
+    "started twice": [CLAIM_AHEAD, START, START, end(Outcome.FAILED)],
+    "started after it was lost": [CLAIM_AHEAD, EXPIRE, START],
+    "poison": [step for claim in (CLAIM, CLAIM, SUSPECT) for step in (claim, EXPIRE, EXPIRE)] + [RETRY, CLAIM, SUSPECT],
+    "handed back ten times": [CLAIM, end(Outcome.RELEASED)] * 10,
+    "retried past its limit": [CLAIM, end(Outcome.DISCARDED), RETRY, CLAIM, end(Outcome.FAILED)] * 3,
+    "a clock that steps back": [CLAIM, ("pass_time", {"seconds": -1800, "limit": 100}), LATE],
+}
+
+
+@pytest.mark.promise("P1", "P2", "P7")
+@pytest.mark.parametrize("story", STORIES)
+def test_sequences_that_chance_seldom_finds(database: Database, story: str) -> None:
+    machine = Runs(database)
+    machine.begin(keys=[None])
+    for name, arguments in STORIES[story]:
+        getattr(machine, name)(**arguments)
+    machine.teardown()

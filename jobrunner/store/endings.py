@@ -5,6 +5,7 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -62,28 +63,40 @@ def expired_owners(connection: Connection) -> list[tuple[str, str]]:
     return [(row.host, row.locked_by) for row in rows]
 
 
-def recover(connection: Connection, limit: int) -> list[Ended]:
+def expired_runs(connection: Connection) -> list[int]:
+    """The ids of runs whose lease has expired. Expects any transaction."""
+    return list(connection.execute(select(job_recoverable.c.id).order_by(job_recoverable.c.id)).scalars())
+
+
+def recover(
+    connection: Connection, limit: int, *, owners: Collection[str] | None = None, only: int | None = None
+) -> list[Ended]:
     """End attempts whose lease has expired, of all types, at most ``limit``: a crash is an attempt used.
 
     Rows that another tick recovers at the moment are passed over. No user code is known here, so the
-    default backoff applies.
+    default backoff applies. ``owners`` names those whose handlers are stopped; None: all. ``only`` is for a run that
+    could not be written together with others: this time without what its handler said.
     """
     # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
     # meanwhile: a lease renewed at this moment is passed over.
     expired = select(job_recoverable.c.id).order_by(job_recoverable.c.id).limit(limit).with_for_update(skip_locked=True)
+    if owners is not None:
+        expired = expired.where(job_recoverable.c.locked_by.in_(owners))
+    if only is not None:
+        expired = expired.where(job_recoverable.c.id == only)
     ids = list(connection.execute(expired).scalars())
     rows = connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id)).mappings().all()
-    ended = [_end(connection, row, _expired(row)) for row in rows]
+    ended = [_end(connection, row, _expired(row, with_output=only is None)) for row in rows]
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
 
-def _expired(row: RowMapping) -> Ending:
+def _expired(row: RowMapping, *, with_output: bool) -> Ending:
     return Ending(
         Outcome.LEASE_EXPIRED,
         error_type=_EXPIRED,
         error=f"the lease of {row['locked_by']} expired: its tick was killed, stalled or cut off",
-        output=row["output"],
+        output=row["output"] if with_output else None,
     )
 
 

@@ -79,11 +79,12 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
 
 def take_prune_turn(connection: Connection) -> bool:
     """Whether it is this tick's turn to prune: at most every ten minutes per database."""
-    earlier = later(bindparam("interval", -PRUNE_EVERY.total_seconds(), type_=Float))
+    earlier = later(bindparam("before", -PRUNE_EVERY.total_seconds(), type_=Float))
+    # One that seems to lie ahead is left from before the clock stepped back.
+    ahead = later(bindparam("after", PRUNE_EVERY.total_seconds(), type_=Float))
+    last = job_state.c.pruned_at
     turn = connection.execute(
-        update(job_state)
-        .where(job_state.c.pruned_at.is_(None) | (job_state.c.pruned_at <= earlier))
-        .values(pruned_at=now())
+        update(job_state).where(last.is_(None) | (last <= earlier) | (last > ahead)).values(pruned_at=now())
     )
     return turn.rowcount == 1
 

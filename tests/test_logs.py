@@ -1,0 +1,288 @@
+"""The log: one JSON line for everything that happens to a run, and silence where nobody asked for it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database, sqlite_only, wait_for
+from harness.commands import COMMAND
+
+SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
+
+
+class LogFile:
+    """A log file and what is in it so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self, *events: str) -> list[dict[str, Any]]:
+        """The lines of these events, or all; each must be one JSON object."""
+        text = self.path.read_text("utf-8") if self.path.exists() else ""
+        assert text == "" or text.endswith("\n")
+        found = [json.loads(line) for line in text.split("\n")[:-1]]
+        assert all(isinstance(line, dict) for line in found)
+        return [line for line in found if not events or line["event"] in events]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogFile:
+    return LogFile(tmp_path / "log")
+
+
+def about(line: dict[str, Any]) -> tuple[Any, ...]:
+    return line["run_id"], line["job_type"], line["attempt"], line["result"]
+
+
+def test_a_run_that_succeeds(jobrunner: Commands, log: LogFile) -> None:
+    run_id = jobrunner.enqueue("echo")
+    done = jobrunner.tick("--log-file", log.path)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert [line["event"] for line in log.lines()] == ["claimed", "succeeded", "tick"]
+    claimed, succeeded, tick = log.lines()
+    assert about(claimed) == (run_id, "echo", 1, "running")
+    assert about(succeeded) == (run_id, "echo", 1, "succeeded")
+    assert (tick["result"], tick["claimed"], tick["succeeded"]) == ("done", 1, 1)
+    for line in log.lines():
+        assert abs(datetime.fromisoformat(line["at"]) - datetime.now(UTC)) < timedelta(minutes=5)
+        assert line["level"] == "info"
+
+
+def test_an_idle_tick_leaves_one_line(jobrunner: Commands, log: LogFile) -> None:
+    for _ in range(3):
+        jobrunner.tick(env={"JOBRUNNER_LOG": str(log.path)})
+    assert [(line["event"], line["result"]) for line in log.lines()] == [("tick", "done")] * 3
+
+
+def test_a_run_that_fails_and_then_is_dead(jobrunner: Commands, database: Database, log: LogFile) -> None:
+    run_id = jobrunner.enqueue("fail", {"message": "as\nasked"}, max_attempts=2)
+    jobrunner.tick("--log-file", log.path)
+    (failed,) = log.lines("failed")
+    assert about(failed) == (run_id, "fail", 1, "failed")
+    assert (failed["error_type"], failed["error"], failed["level"]) == ("RuntimeError", "as asked", "warning")
+    run_at = database.value("SELECT run_at FROM job_runs")
+    assert abs(datetime.fromisoformat(failed["next_try"]) - run_at) <= timedelta(seconds=1)
+    database.move_clock(timedelta(hours=1))
+    jobrunner.tick("--log-file", log.path)
+    (dead,) = log.lines("dead")
+    assert about(dead) == (run_id, "fail", 2, "dead")
+    assert (dead["error_type"], dead["error"], dead["level"]) == ("RuntimeError", "as asked", "warning")
+    assert len(log.lines("claimed")) == len(log.lines("tick")) == 2
+
+
+def test_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Database, log: LogFile) -> None:
+    run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
+    tick = jobrunner.start("tick", "--log-file", log.path, env=SHORT_LEASE)
+    wait_for(app.trace, 30, "the handler is at work")
+    tick.kill()
+    tick.wait(10)
+    assert [line["event"] for line in log.lines()] == ["claimed"]
+    database.move_clock(timedelta(seconds=30))
+    jobrunner.tick("--log-file", log.path)
+    (recovered,) = log.lines("recovered")
+    assert about(recovered) == (run_id, "wait_for", 1, "failed")
+    assert recovered["error_type"] == "lease_expired"
+    assert recovered["level"] == "warning"
+    assert "next_try" in recovered
+    assert log.lines("tick")[-1]["recovered"] == 1
+
+
+def test_a_run_that_is_released(jobrunner: Commands, app: App, log: LogFile) -> None:
+    app.add("""
+        @job("obedient", timeout="5m")
+        def obedient(ctx: Context):
+            leave_trace(ctx)
+            while not ctx.cancelled:
+                time.sleep(0.01)
+            raise RuntimeError("stopped as asked")
+    """)
+    run_id = jobrunner.enqueue("obedient")
+    tick = jobrunner.start("tick", "--log-file", log.path, "--grace", "0", env=SHORT_LEASE)
+    wait_for(app.trace, 30, "the handler is at work")
+    tick.send_signal(signal.SIGTERM)
+    assert tick.wait(30) == 0
+    (released,) = log.lines("released")
+    assert about(released) == (run_id, "obedient", 1, "released")
+    warnings = [line for line in log.lines() if line["level"] == "warning" and line.get("run_id") == run_id]
+    assert len(warnings) == 1, "a clean stop logs one warning per handler that it had to end"
+
+
+def test_a_run_that_is_cancelled_at_work(jobrunner: Commands, app: App, log: LogFile) -> None:
+    app.add("""
+        @job("obedient", timeout="5m")
+        def obedient(ctx: Context):
+            leave_trace(ctx)
+            while not ctx.cancelled:
+                time.sleep(0.01)
+            raise RuntimeError("stopped as asked")
+    """)
+    run_id = jobrunner.enqueue("obedient")
+    tick = jobrunner.start("tick", "--log-file", log.path, env=SHORT_LEASE)
+    wait_for(app.trace, 30, "the handler is at work")
+    jobrunner("cancel", run_id)
+    assert tick.wait(30) == 0
+    (cancelled,) = log.lines("cancelled")
+    assert about(cancelled) == (run_id, "obedient", 1, "cancelled")
+
+
+def test_slots_are_logged_too(jobrunner: Commands, database: Database, log: LogFile) -> None:
+    jobrunner("schedule", "add", "hourly", "--type", "echo", "--cron", "@hourly")
+    database.move_clock(timedelta(hours=3))
+    jobrunner.tick("--log-file", log.path)
+    (expanded,) = log.lines("expanded")
+    assert (expanded["schedule"], expanded["run_id"], expanded["job_type"]) == ("hourly", 1, "echo")
+    (skipped,) = log.lines("skipped")
+    assert (skipped["schedule"], skipped["slots"]) == ("hourly", 2)
+
+
+HOSTILE = [
+    'a\nb\r\nc{"event": "succeeded", "run_id": 999}',
+    "\x1b[2J\x1b]0;owned\x07\x08\x7f\x85",
+    "\u2028\u2029\u202e\ufeff",
+    "x" * 100_000 + "\n" * 1000,
+    '"}\n{"event": "tick", "result": "forged"}\n',
+]
+
+
+def test_hostile_texts_never_make_a_second_line(jobrunner: Commands, log: LogFile) -> None:
+    for message in HOSTILE:
+        jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
+    jobrunner.tick("--log-file", log.path)
+    assert len(log.lines("claimed")) == len(log.lines("dead")) == len(HOSTILE)
+    assert len(log.lines()) == 2 * len(HOSTILE) + 1
+    assert max(len(line) for line in log.path.read_text().splitlines()) < 5000
+    raw = log.path.read_bytes()
+    assert not [byte for byte in raw if (byte < 32 and byte != 10) or byte > 126]
+
+
+def test_hostile_texts_on_standard_error_neither(jobrunner: Commands) -> None:
+    for message in HOSTILE:
+        jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
+    lines = jobrunner.tick("-v").stderr.split("\n")[:-1]
+    assert len(lines) == 2 * len(HOSTILE) + 1
+    assert not [character for line in lines for character in line if not character.isprintable()]
+
+
+def test_ticks_at_once_do_not_tear_each_others_lines(jobrunner: Commands, log: LogFile) -> None:
+    ids = {jobrunner.enqueue("fail", {"message": "y" * 450}, max_attempts=1) for _ in range(10)}
+    env = {"JOBRUNNER_LOG": str(log.path), "JOBRUNNER_CONCURRENCY": "2"}
+    ticks = [jobrunner.start("tick", env={**env, "JOBRUNNER_HOST": f"host{number}"}) for number in range(4)]
+    assert [tick.wait(60) for tick in ticks] == [0] * 4
+    for event in ("claimed", "dead"):
+        lines = log.lines(event)
+        assert {line["run_id"] for line in lines} == ids
+        assert len(lines) == len(ids)
+    assert len(log.lines("tick")) == 4
+
+
+@sqlite_only
+def test_the_log_file_is_private_and_appended_to(jobrunner: Commands, log: LogFile) -> None:
+    log.path.write_text('{"event": "earlier"}\n')
+    jobrunner.tick("--log-file", log.path)
+    assert [line["event"] for line in log.lines()] == ["earlier", "tick"]
+    fresh = log.path.with_name("fresh")
+    done = subprocess.run([COMMAND, "tick", "--log-file", fresh], env=jobrunner.environment(), umask=0, timeout=60)
+    assert done.returncode == 0
+    assert fresh.stat().st_mode & 0o777 == 0o600
+
+
+@sqlite_only
+@pytest.mark.parametrize("place", ["/nonexistent/log", "/proc/log", "/dev/null/log"])
+def test_a_log_file_that_cannot_be_written_stops_the_tick(jobrunner: Commands, database: Database, place: str) -> None:
+    jobrunner.enqueue("echo")
+    for words, env in ((["--log-file", place], {}), ([], {"JOBRUNNER_LOG": place})):
+        done = jobrunner.tick(*words, env=env, check=False)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (78, "", 1)
+        assert place in done.stderr
+    assert database.value("SELECT status FROM job_runs") == "queued"
+    assert database.query("SELECT id FROM job_ticks") == []
+
+
+@sqlite_only
+def test_a_full_disk_under_the_log_does_not_end_the_tick(jobrunner: Commands, database: Database) -> None:
+    jobrunner.enqueue("echo")
+    done = jobrunner.tick("--log-file", "/dev/full")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
+
+
+def test_a_healthy_tick_is_quiet_under_cron(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add("""
+        import sys
+
+        @job("loud")
+        def loud(ctx: Context):
+            print("on standard output")
+            print("on standard error", file=sys.stderr)
+            os.write(1, b"past Python\\n")
+    """)
+
+    def quiet() -> None:
+        done = jobrunner.tick()
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    quiet()  # idle
+    jobrunner.enqueue("loud")
+    jobrunner.enqueue("fail", max_attempts=1)
+    jobrunner.enqueue("fail")
+    jobrunner("enqueue", "elsewhere", "--allow-unknown")
+    jobrunner("schedule", "add", "hourly", "--type", "echo", "--cron", "@hourly")
+    quiet()  # busy, with jobs that fail
+    database.move_clock(timedelta(hours=5))
+    quiet()  # slots were missed
+    statuses = {row["status"] for row in database.query("SELECT status FROM job_runs")}
+    assert statuses == {"succeeded", "dead", "failed", "queued"}
+
+
+def test_what_is_wrong_with_the_tick_itself_is_one_line_under_cron(jobrunner: Commands, app: App) -> None:
+    broken = jobrunner.tick(env={"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, check=False)
+    assert (broken.returncode, broken.stdout, len(broken.stderr.splitlines())) == (69, "", 1)
+    jobrunner.enqueue("echo")
+    app.write("handlers", "print('noise')\nraise RuntimeError('broken\\nin two lines')")
+    broken = jobrunner.tick(check=False)
+    assert (broken.returncode, broken.stdout, len(broken.stderr.splitlines())) == (78, "", 1)
+    assert "handlers" in broken.stderr
+
+
+def test_verbose_logs_to_standard_error(jobrunner: Commands) -> None:
+    run_id = jobrunner.enqueue("echo")
+    done = jobrunner.tick("-v")
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert [line.split()[2] for line in lines] == ["claimed", "succeeded", "tick"]
+    for word in (f"run_id={run_id}", "job_type=echo", "attempt=1", "result=succeeded"):
+        assert word in lines[1]
+
+
+def test_a_person_at_a_terminal_sees_the_log(jobrunner: Commands) -> None:
+    jobrunner.enqueue("echo")
+    ours, terminal = pty.openpty()
+    tick = subprocess.Popen(
+        [COMMAND, "tick"],
+        env=jobrunner.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+    )
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            data = os.read(ours, 4096)
+        except OSError:  # the last one at the other end is gone
+            break
+        if not data:
+            break
+        seen += data
+    os.close(ours)
+    assert tick.communicate(timeout=30)[0] == ""
+    assert tick.returncode == 0
+    assert [line.split()[2] for line in seen.decode().splitlines()] == ["claimed", "succeeded", "tick"]

@@ -1,0 +1,164 @@
+"""What is deleted, when, and what never is."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import pytest
+
+from harness import Commands, Database
+
+DAY = timedelta(days=1)
+KEEP = {"SUCCEEDED": 2, "CANCELLED": 4, "DEAD": 6, "TICKS": 3, "EVENTS": 5}
+KEEP_DAYS = {f"JOBRUNNER_KEEP_{name}": f"{days}d" for name, days in KEEP.items()}
+STATUSES = ("queued", "failed", "running", "succeeded", "cancelled", "dead")
+COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
+MANY = 300_000
+
+
+def tick(jobrunner: Commands, **env: str) -> None:
+    jobrunner.tick(env=KEEP_DAYS | env)
+
+
+def insert(database: Database, status: str, age: timedelta) -> int:
+    """A run that has this status for so long, with one attempt. A finished one; or one that has its time ahead."""
+    at, later = database.now() - age, database.now() + 1000 * DAY
+    is_finished = status in ("succeeded", "cancelled", "dead")
+    row: dict[str, object] = {
+        "job_type": "echo", "payload": {}, "status": status, "priority": 0, "attempts": 1, "max_attempts": 5,
+        "run_at": at if is_finished else later, "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    if is_finished:
+        row["finished_at"] = at
+    if status == "running":
+        row |= {
+            "locked_by": "o",
+            "host": "h",
+            "lease_token": "t",
+            "locked_until": database.now() + timedelta(minutes=9),
+        }
+    marks = ", ".join("?" * len(row))
+    run_id = database.value(f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id", row.values())
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
+        " outcome) VALUES (?, 1, 1, 'a', 'o', 'h', ?, ?, 'failed')",
+        [run_id, at, at],
+    )
+    return int(run_id)
+
+
+def present(database: Database, ids: Iterable[int]) -> set[int]:
+    runs = {row["id"] for row in database.query("SELECT id FROM job_runs")}
+    attempts = {row["run_id"] for row in database.query("SELECT run_id FROM job_attempts")}
+    assert runs == attempts, "attempts go with their runs, and only with them"
+    return runs & set(ids)
+
+
+def test_each_status_has_its_time(jobrunner: Commands, database: Database) -> None:
+    ids = {
+        (status, age): insert(database, status, age * DAY - timedelta(minutes=5))
+        for status in ("succeeded", "cancelled", "dead")
+        for age in (2, 3, 4, 5, 6, 7)
+    }
+    tick(jobrunner)
+    kept = present(database, ids.values())
+    expected = {key for key in ids if key[1] <= KEEP[key[0].upper()]}
+    assert {key for key, run_id in ids.items() if run_id in kept} == expected
+
+
+def test_a_run_that_is_not_finished_is_never_deleted(jobrunner: Commands, database: Database) -> None:
+    old = {status: insert(database, status, 5000 * DAY) for status in STATUSES}
+    tick(jobrunner)
+    assert present(database, old.values()) == {old[status] for status in ("queued", "failed", "running")}
+
+
+def test_pruning_waits_ten_minutes(jobrunner: Commands, database: Database) -> None:
+    first = insert(database, "succeeded", 3 * DAY)
+    tick(jobrunner)
+    assert present(database, [first]) == set()
+    second = insert(database, "succeeded", 3 * DAY)
+    tick(jobrunner)
+    database.move_clock(timedelta(minutes=9))
+    tick(jobrunner)
+    assert present(database, [second]) == {second}
+    database.move_clock(timedelta(minutes=1, seconds=1))
+    tick(jobrunner)
+    assert present(database, [second]) == set()
+
+
+def test_a_clock_that_stepped_back_does_not_end_pruning(jobrunner: Commands, database: Database) -> None:
+    database.move_clock(30 * DAY)
+    tick(jobrunner)
+    database.move_clock(-30 * DAY)
+    old = insert(database, "succeeded", 3 * DAY)
+    tick(jobrunner)
+    assert present(database, [old]) == set()
+
+
+@pytest.mark.promise("P4")
+def test_a_key_outlives_its_pruned_run(jobrunner: Commands, database: Database) -> None:
+    words = ("enqueue", "echo", "--payload", "{}", "--key", "once", "--json")
+    assert jobrunner(*words).json() == {"id": 1, "created": True}
+    tick(jobrunner)
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
+    database.move_clock(3 * DAY)
+    tick(jobrunner)
+    assert database.query("SELECT id FROM job_runs") == []
+    assert jobrunner(*words).json() == {"id": 1, "created": False}
+    tick(jobrunner)
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+@pytest.mark.promise("P3")
+def test_a_slot_whose_run_was_pruned_is_not_expanded_again(jobrunner: Commands, database: Database) -> None:
+    jobrunner("schedule", "add", "daily", "--type", "echo", "--cron", "0 0 * * *")
+    database.move_clock(DAY)
+    tick(jobrunner)
+    assert database.value("SELECT count(*) AS runs FROM job_runs WHERE status = 'succeeded'") == 1
+    jobrunner("schedule", "remove", "daily")
+    database.move_clock(3 * DAY)
+    tick(jobrunner)
+    assert database.query("SELECT id FROM job_runs") == []
+    # The same name again, and the clock back at the slot that was: still it is not made up for.
+    database.move_clock(-3 * DAY)
+    jobrunner("schedule", "add", "daily", "--type", "echo", "--cron", "0 0 * * *", check=False)
+    tick(jobrunner)
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+def test_ticks_and_events_have_their_time(jobrunner: Commands, database: Database) -> None:
+    run_id = jobrunner.enqueue("echo", {}, run_at="+1000d")
+    jobrunner("cancel", run_id)
+    tick(jobrunner)
+    first = database.value("SELECT max(id) AS id FROM job_ticks")
+    assert database.value("SELECT count(*) AS events FROM job_events") == 1
+    database.move_clock(3 * DAY + timedelta(hours=1))
+    tick(jobrunner)
+    assert database.value("SELECT min(id) AS id FROM job_ticks") > first
+    assert database.value("SELECT count(*) AS events FROM job_events") == 1
+    database.move_clock(2 * DAY)
+    tick(jobrunner)
+    assert database.value("SELECT count(*) AS events FROM job_events") == 0
+
+
+def numbers(database: Database, count: int) -> str:
+    if database.name == "postgresql":
+        return f"SELECT n FROM generate_series(1, {count}) AS n"
+    return f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"
+
+
+def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database: Database) -> None:
+    """Far more than a second's worth: the run that is due is not kept waiting for it."""
+    old = insert(database, "succeeded", 30 * DAY)
+    database.execute(
+        f"INSERT INTO job_runs ({COLUMNS}, finished_at) SELECT {COLUMNS}, finished_at FROM job_runs,"
+        f" ({numbers(database, MANY)}) AS numbers WHERE job_runs.id = ?",
+        [old],
+    )
+    due = jobrunner.enqueue("echo", {})
+    tick(jobrunner)
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [due]) == "succeeded"
+    counts = database.value("SELECT counts FROM job_ticks")
+    left = database.value("SELECT count(*) AS remaining FROM job_runs WHERE id <> ?", [due])
+    assert counts["pruned"] + left == MANY + 1
+    assert counts["pruned"] >= 500
+    assert left > 0, "all in one tick"

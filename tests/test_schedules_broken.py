@@ -1,0 +1,131 @@
+"""What somebody broke by hand, in the rows themselves, is told and passed over; everything else goes on."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from harness import Commands, Database, SQLiteDatabase
+
+NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
+
+
+def go_to(database: Database, instant: datetime) -> None:
+    database.set_clock_offset(instant - datetime.now(UTC))
+
+
+def add(jobrunner: Commands, name: str) -> None:
+    jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly")
+
+
+def slots_with_runs(database: Database, name: str) -> list[datetime]:
+    rows = database.query(
+        "SELECT r.scheduled_for AS scheduled_for FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id"
+        " WHERE d.name = ? ORDER BY r.scheduled_for",
+        [name],
+    )
+    return [row["scheduled_for"] for row in rows]
+
+
+def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, datetime, int]]:
+    rows = database.query(
+        "SELECT e.detail AS detail FROM job_events e JOIN job_definitions d ON d.id = e.definition_id"
+        " WHERE d.name = ? AND e.action = 'skip slots' ORDER BY e.id",
+        [name],
+    )
+    details = [row["detail"] for row in rows]
+    return [(datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"]) for d in details]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("timezone", "Atlantis/Capital", "Atlantis/Capital"),
+        ("timezone", "../../etc/passwd", "bad time zone"),
+        ("timezone", "", "bad time zone"),
+        ("schedule", "61 * * * *", "61"),
+        ("schedule", "1," * 400 + "1 * * *", "bad schedule"),
+        ("schedule", "\x1b[31m\n* * * *", "bad schedule"),
+        ("job_type", "no type\n", "job type"),
+        ("payload", {"a": "x" * 300_000}, "larger than"),
+        ("payload", [1], "JSON object"),
+    ],
+    ids=lambda value: str(value)[:20].encode("unicode_escape").decode(),
+)
+@pytest.mark.promise("P12")
+def test_a_definition_broken_by_hand_is_told_and_passed_over(
+    jobrunner: Commands, database: Database, column: str, value: object, told: str
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    for name in ("first", "broken", "last"):
+        add(jobrunner, name)
+    if isinstance(value, list):
+        value, cast = "[1]", "CAST(? AS JSONB)" if database.name == "postgresql" else "?"
+    else:
+        cast = "?"
+    database.execute(f"UPDATE job_definitions SET {column} = {cast} WHERE name = 'broken'", [value])
+    for hour in (13, 14):
+        go_to(database, utc(2026, 5, 1, hour, 0, 1))
+        done = jobrunner.tick(env=NO_HANDLERS)
+        assert (done.stdout, done.stderr) == ("", "")
+    for name in ("first", "last"):
+        assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+    assert slots_with_runs(database, "broken") == []
+    problems = {row["name"]: row["last_error"] for row in jobrunner.status()["schedules"]}
+    assert told in problems["broken"]
+    assert (problems["first"], problems["last"]) == (None, None)
+    assert "broken" in jobrunner("status").stdout
+    (event,) = database.query("SELECT action, detail FROM job_events WHERE action = 'cannot expand'")
+    assert event["detail"]["problem"] == problems["broken"]
+    assert len(problems["broken"]) <= 500
+
+
+def test_a_definition_that_was_mended_goes_on(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "hourly")
+    database.execute("UPDATE job_definitions SET timezone = 'Nowhere'")
+    go_to(database, utc(2026, 5, 1, 14, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    database.execute("UPDATE job_definitions SET timezone = 'UTC'")
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 14)]
+    assert skipped_ranges(database, "hourly") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 13), 1)]
+    (row,) = jobrunner.status()["schedules"]
+    assert row["last_error"] is None
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.promise("P12", on="sqlite")
+def test_a_payload_that_is_no_json_is_told_and_passed_over(jobrunner: Commands, database: SQLiteDatabase) -> None:
+    """PostgreSQL would not take it; SQLite takes anything that somebody writes into the file."""
+    go_to(database, utc(2026, 5, 1, 12))
+    for name in ("first", "broken", "last"):
+        add(jobrunner, name)
+    database.execute("UPDATE job_definitions SET payload = '{\"half' WHERE name = 'broken'")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    done = jobrunner.tick(env=NO_HANDLERS)
+    assert (done.stdout, done.stderr) == ("", "")
+    for name in ("first", "last"):
+        assert slots_with_runs(database, name) == [utc(2026, 5, 1, 13)]
+    (row,) = [row for row in jobrunner.status()["schedules"] if row["name"] == "broken"]
+    assert "JSON" in row["last_error"]
+    jobrunner("schedule", "list")
+
+
+@pytest.mark.parametrize("broken", ["[1]", '"text"', '{"half'], ids=["array", "text", "half"])
+def test_a_run_whose_payload_was_broken_by_hand_ends_dead_and_alone(
+    jobrunner: Commands, database: Database, broken: str
+) -> None:
+    if database.name == "postgresql" and broken == '{"half':
+        broken = "[]"  # it would not take the half one
+    bad, good = jobrunner.enqueue("echo"), jobrunner.enqueue("echo")
+    mark = "CAST(? AS JSONB)" if database.name == "postgresql" else "?"
+    database.execute(f"UPDATE job_runs SET payload = {mark} WHERE id = ?", [broken, bad])
+    assert jobrunner.tick().stderr == ""
+    assert jobrunner.show(good)["status"] == "succeeded"
+    shown = jobrunner.show(bad)
+    assert (shown["status"], shown["error_type"], shown["attempts"]) == ("dead", "bad_payload", 1)
+    assert "JSON object" in shown["last_error"]
