@@ -1,8 +1,8 @@
 """The cost of a statement does not grow with the history, nor with what lies in front: asserted on rows examined.
 
-On PostgreSQL every statement that a call sends is explained just before it is sent, on the same connection. Beside a
-million finished runs and 100 000 due ones of a type that this host does not know, before and after ANALYZE, with the
-planner's settings as they come.
+On PostgreSQL every statement that a call sends is explained just before it is sent, on the same connection: beside a
+million finished runs, 100 000 due ones of a type that this host does not know and as many of one that it does, before
+and after ANALYZE, with the planner's settings as they come.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,6 +55,11 @@ DUE = f"""
 INSERT INTO job_runs ({COLUMNS})
 SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() - interval '1 second', jobrunner_now(), jobrunner_now()
 FROM generate_series(1, 50)
+"""
+QUEUE = f"""
+INSERT INTO job_runs ({COLUMNS})
+SELECT 'known_too', '{{}}', 'queued', n % 3, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
+FROM generate_series(1, {IN_FRONT}) AS n
 """
 RUNNING = f"""
 INSERT INTO job_runs (id, {COLUMNS}, locked_by, host, lease_token, claimed_at, started_at, attempts, max_attempts,
@@ -193,7 +198,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute(LATER)
         assert not store.read(ticks.is_anything_due)
         problems = unbounded(store, "idle", idle)
-        for statement in (FRONT, DUE, RUNNING):
+        for statement in (FRONT, DUE, QUEUE, RUNNING):
             database.execute(statement)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", CALLS)
@@ -281,6 +286,8 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         assert all(line.endswith(partial) for line in lines), (name, lines)
     used = {name: " ".join(lines) for name, lines in plans.items()}
     assert used["claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
+    assert used["claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
+    assert used["count claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
     assert "job_runs_due (run_at<?)" in used["is anything due"]
     for name in ("is anything due", "recover", "expired owners", "claim"):
         assert "job_runs_lease" in used[name], (name, used[name])

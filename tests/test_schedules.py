@@ -1,6 +1,6 @@
 """Slots become runs: each once, whatever the ticks do, and what is not made up for leaves a trace."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -30,7 +30,7 @@ def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_t
     jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone)
 
 
-def ticks_at_once(jobrunner: Commands, count: int, env: dict[str, str | None] | None = None) -> None:
+def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None] | None = None) -> None:
     ticks = [jobrunner.start("tick", env=env) for _ in range(count)]
     ends = [tick.communicate(timeout=60) for tick in ticks]
     assert [(tick.returncode, *end) for tick, end in zip(ticks, ends, strict=True)] == [(0, "", "")] * count

@@ -161,14 +161,19 @@ class ChildProcess:
         with self._lock:
             if self.exit_status is not None:
                 return True
-            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            if os.waitid(os.P_PID, self.pid, options) is None:
+            if not self._has_ended():
                 return False
             # Still a zombie: its id cannot have been given to somebody else, so the group is ours to kill.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.exit_status = self._process.wait()
             return True
+
+    def _has_ended(self) -> bool:
+        if not hasattr(os, "waitid"):
+            # macOS before Python 3.13: it cannot be asked without burying it.
+            return self._process.poll() is not None
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def hang_up(self) -> None:
         """Close the channel: an idle child ends by itself."""

@@ -1,0 +1,62 @@
+"""The state machine's own rules, one after the other: sequences that chance seldom finds."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from harness import Database
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.store.claims import ClaimRequest
+from run_model import POLICIES
+from test_state_machine import ENDS, LEASE, OWNERS, PLACES, Runs
+
+
+def asked(**changes: Any) -> dict[str, ClaimRequest]:
+    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PLACES, LEASE, **changes)}
+
+
+def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    return "finalize", {
+        "pick": 0,
+        "ending": Ending(outcome, error_type="E", result=[1], wait=timedelta(0)),
+        "commits": True,
+    }
+
+
+CLAIM = ("claim", {**asked(), "commits": True})
+SUSPECT = ("claim", {**asked(suspect=True), "commits": True})
+CLAIM_AHEAD = ("claim_ahead", asked())
+START = ("start", {"pick": 0})
+CANCEL = ("act", {"pick": 0, "act": "cancel"})
+RETRY = ("act", {"pick": 0, "act": "retry"})
+EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
+LATE = ("finalize_late", {"pick": 0, "ending": Ending(Outcome.SUCCEEDED)})
+HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
+STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0})],
+    "cancelled ahead of its start, then given back": [CLAIM_AHEAD, CANCEL, ("give_back", {"pick": 0})],
+    **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
+    **{f"not started, then {outcome}": [CLAIM_AHEAD, end(outcome)] for outcome in ENDS},
+    "recovered, then finalized": [CLAIM, EXPIRE, LATE],
+    "cancelled and recovered, then finalized": [CLAIM, CANCEL, EXPIRE, LATE],
+    "finalized twice": [CLAIM, end(Outcome.SUCCEEDED), LATE],
+    "finalized under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, LATE],
+    "renewed under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, *HOLDS],
+    "started twice": [CLAIM_AHEAD, START, START, end(Outcome.FAILED)],
+    "started after it was lost": [CLAIM_AHEAD, EXPIRE, START],
+    "poison": [step for claim in (CLAIM, CLAIM, SUSPECT) for step in (claim, EXPIRE, EXPIRE)] + [RETRY, CLAIM, SUSPECT],
+    "handed back ten times": [CLAIM, end(Outcome.RELEASED)] * 10,
+    "retried past its limit": [CLAIM, end(Outcome.DISCARDED), RETRY] * 6,
+    "a clock that steps back": [CLAIM, ("pass_time", {"seconds": -1800, "limit": 100}), LATE],
+}
+
+
+@pytest.mark.promise("P1", "P2", "P7")
+@pytest.mark.parametrize("story", STORIES)
+def test_sequences_that_chance_seldom_finds(database: Database, story: str) -> None:
+    machine = Runs(database)
+    machine.begin(keys=[None])
+    for name, arguments in STORIES[story]:
+        getattr(machine, name)(**arguments)
+    machine.teardown()
