@@ -22,7 +22,7 @@ from test_recovery_invariants import (
     wait_for_exit,
 )
 
-LEASE_SECONDS = 4
+LEASE_SECONDS = 6
 LOCK = 77
 
 STUBBORN = '''
