@@ -20,13 +20,14 @@ from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import ChildProcess
 from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
-from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News, Watch
+from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy
 from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
+from jobrunner.watch import Watch
 
 _TURN_SECONDS = 0.5
 _MOST_FAILED_STARTS = 2

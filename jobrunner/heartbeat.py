@@ -1,6 +1,6 @@
-"""The heartbeat renews this tick's leases from a thread with its own connection; the watch ends what hangs.
+"""The heartbeat: renews this tick's leases from a thread with its own connection.
 
-The heartbeat renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which
+It renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which
 leases are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up: its
 handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
 anybody else may start the run (self-fencing). That is the watch's work, which waits for no database.
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -23,12 +22,11 @@ from jobrunner.log import Log
 from jobrunner.model import Lease
 from jobrunner.store import claims
 from jobrunner.store.database import Connection, Database
+from jobrunner.watch import LONGEST_CALL_SHARE, Watch
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
 _KILL_SHARE = 0.95
-_WATCH_SHARE = 0.25
-_STALL_SHARE = 0.5
 
 
 class News(Enum):
@@ -46,71 +44,6 @@ class _Held:
     is_over: bool = False
     told: set[News] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
-
-
-class Watch(threading.Thread):
-    """Cuts database calls that hang for a quarter of the lease, and fences.
-
-    A thread of its own: the main loop and the heartbeat may both wait for the database, even for the same row, and
-    then neither could free the other.
-    """
-
-    def __init__(self, lease: timedelta) -> None:
-        super().__init__(name="jobrunner-watch", daemon=True)
-        self._lease_seconds = lease.total_seconds()
-        self._watched: dict[Database, Callable[[], None] | None] = {}
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-
-    def add(self, database: Database, fence: Callable[[], None] | None = None) -> None:
-        """Watch a connection; with each look also call ``fence``."""
-        with self._lock:
-            self._watched[database] = fence
-
-    def remove(self, database: Database) -> None:
-        """Neither cut it nor call its ``fence`` any more, once this returns."""
-        with self._lock:
-            self._watched.pop(database, None)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._closing.set()
-        self.join()
-
-    def run(self) -> None:
-        """Look around until closed."""
-        looked_at = clock.elapsed()
-        calm_at = 0.0
-        while not self._closing.wait(min(self._lease_seconds / 16, 1.0)):
-            now = clock.elapsed()
-            if now - looked_at > self._lease_seconds * _STALL_SHARE:
-                # The whole process was stopped: the heartbeat comes before anything else.
-                calm_at = now + self._lease_seconds * _WATCH_SHARE
-            looked_at = now
-            if now >= calm_at:
-                self._look()
-
-    def _look(self) -> None:
-        with self._lock:
-            for database, fence in self._watched.items():
-                if database.stuck_for() > self._lease_seconds * _WATCH_SHARE:
-                    # A COMMIT to a server that stopped answering ignores every timeout but this.
-                    with suppress(Exception):
-                        database.cut()
-                if fence is not None:
-                    fence()
-
-
-@contextmanager
-def watching(database: Database, lease: timedelta) -> Iterator[Watch]:
-    """While the block runs, no call to the database hangs for longer than about a quarter of the lease."""
-    watch = Watch(lease)
-    watch.add(database)
-    watch.start()
-    try:
-        yield watch
-    finally:
-        watch.close()
 
 
 class Heartbeat(threading.Thread):
@@ -177,12 +110,12 @@ class Heartbeat(threading.Thread):
 
     def turn(self) -> None:
         """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
-        stalled = clock.elapsed() - self._turned_at > self._lease_seconds * _WATCH_SHARE
+        stalled = clock.elapsed() - self._turned_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._turned_at = clock.elapsed()
         if stalled and self.held():
             self._beaten.clear()
             self._nudge.set()
-            self._beaten.wait(self._lease_seconds * _WATCH_SHARE)
+            self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
             self._turned_at = clock.elapsed()
 
     def close(self) -> None:

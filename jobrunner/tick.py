@@ -19,12 +19,12 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.process import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
-from jobrunner.heartbeat import Watch, watching
 from jobrunner.log import Log
 from jobrunner.model import Owner
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
+from jobrunner.watch import Watch, watching
 
 _PRUNE_SECONDS = 1.0
 

@@ -162,7 +162,15 @@ def test_an_interrupted_command_is_one_line(jobrunner: Commands, app: App) -> No
         time.sleep(300)
         """,
     )
-    command = jobrunner.start("jobs")
+    command = subprocess.Popen(
+        [COMMAND, "jobs"],
+        env=jobrunner.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background of a shell has it ignored, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     wait_for(app.trace, 30, "the handlers are being imported")
     command.send_signal(signal.SIGINT)
     stdout, stderr = command.communicate(timeout=30)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, exc
 
 from jobrunner import clock, faults
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, SchemaMismatch
-from jobrunner.store import dialect
+from jobrunner.store import dialect, failures
 from jobrunner.store.location import Location
 
 __all__ = ["Connection", "Database"]
@@ -92,7 +92,7 @@ class Database:
             try:
                 return once()
             except exc.DBAPIError as error:
-                if not dialect.is_transient(error):
+                if not failures.is_transient(error):
                     raise
                 # A wait for a lock has used up the patience already; whoever holds leases must not wait longer.
                 if pause is None or clock.elapsed() >= give_up_at:
@@ -117,17 +117,17 @@ class Database:
         try:
             yield
         except exc.DBAPIError as error:
-            if dialect.is_missing_schema(error):
+            if failures.is_missing_schema(error):
                 raise SchemaMismatch(
                     f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate"
                 ) from None
-            if not dialect.is_transient(error) and dialect.is_lost(error):
+            if not failures.is_transient(error) and failures.is_lost(error):
                 self.close()
                 raise ConnectionLost(
                     f"lost the connection to the database {self.location.label}:"
-                    f" {dialect.refusal_reason(error.orig or error)}"
+                    f" {failures.refusal_reason(error.orig or error)}"
                 ) from None
-            if dialect.is_refused(error):
+            if failures.is_refused(error):
                 raise self._unreachable(error.orig or error) from None
             raise
         except (exc.InvalidRequestError, exc.ResourceClosedError) as error:
@@ -135,5 +135,5 @@ class Database:
             raise ConnectionLost(f"lost the connection to the database {self.location.label}") from error
 
     def _unreachable(self, error: BaseException) -> DatabaseUnavailable:
-        reason = dialect.refusal_reason(error)
+        reason = failures.refusal_reason(error)
         return DatabaseUnavailable(f"cannot use the database {self.location.label}: {reason}")

@@ -243,9 +243,7 @@ def test_the_ends_of_the_calendar_are_no_error() -> None:
     assert recurrence.next_after(datetime.min.replace(tzinfo=UTC)) is not None
     assert recurrence.latest(utc("9999-12-01"), datetime.max.replace(tzinfo=UTC)).count > 0
     assert Recurrence.parse("0 0 29 2 *").next_after(utc("9998-01-01")) is None
-    assert next(recurrence.slots(utc("2026-01-01"), datetime.max.replace(tzinfo=UTC))) == utc(
-        "2026-01-01T00:01"
-    )
+    assert next(recurrence.slots(utc("2026-01-01"), datetime.max.replace(tzinfo=UTC))) == utc("2026-01-01T00:01")
 
 
 def test_instants_without_a_zone_are_refused_and_other_zones_are_understood() -> None:
@@ -313,9 +311,7 @@ around_a_shift = st.builds(
     ),
     st.floats(-30 * 3600, 30 * 3600),
 )
-instants = st.one_of(
-    around_a_shift, st.datetimes(utc("1990-01-01").replace(tzinfo=None), timezones=st.just(UTC))
-)
+instants = st.one_of(around_a_shift, st.datetimes(utc("1990-01-01").replace(tzinfo=None), timezones=st.just(UTC)))
 instants = instants.filter(lambda at: at.year < 2120)
 quickly = settings(max_examples=120, deadline=None)
 
@@ -331,9 +327,7 @@ def test_the_next_slot_is_always_later(recurrence: Recurrence, after: datetime) 
 
 @quickly
 @given(recurrences, instants, st.floats(0, 60))
-def test_walking_agrees_with_asking_again_and_again(
-    recurrence: Recurrence, after: datetime, hours: float
-) -> None:
+def test_walking_agrees_with_asking_again_and_again(recurrence: Recurrence, after: datetime, hours: float) -> None:
     until = after + hours * HOUR
     walked = list(recurrence.slots(after, until))
     asked: list[datetime] = []

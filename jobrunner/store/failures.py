@@ -1,0 +1,81 @@
+"""What an error of the database means: worth another try, connection gone, refused, or tables missing."""
+
+from __future__ import annotations
+
+import re
+
+from sqlalchemy import exc
+
+_TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
+_LOST_STATES = ("57P01", "57P02", "57P03", "53300", "08")
+
+
+def is_transient(error: exc.DBAPIError) -> bool:
+    """Serialization failure, deadlock, lock timeout, BUSY or LOCKED: rolled back, worth another try."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in _TRANSIENT_STATES
+    return "database is locked" in str(error.orig) or "table is locked" in str(error.orig)
+
+
+def is_lost(error: exc.DBAPIError) -> bool:
+    """Whether the connection is gone, and with it the answer to what was last sent."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    if state.startswith(_LOST_STATES) or error.connection_invalidated:
+        return True
+    words = str(error.orig)
+    if isinstance(error, exc.ProgrammingError):
+        return "closed database" in words
+    return isinstance(error, exc.OperationalError) and (
+        not state and re.search(r"connection|interrupted|disk I/O|server closed|could not receive", words) is not None
+    )
+
+
+def is_refused(error: exc.DBAPIError) -> bool:
+    """Whether the server or the file would not do the work at all: no permission, read-only, full, damaged."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in ("42501", "25006") or state.startswith(("53", "58"))
+    return re.search(r"readonly|is full|malformed|not a database|unable to open", str(error.orig)) is not None
+
+
+def is_missing_schema(error: exc.DBAPIError) -> bool:
+    """Whether the statement failed because a table of ours does not exist."""
+    state = getattr(error.orig, "sqlstate", None)
+    words = str(error.orig)
+    return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
+
+
+def refusal_reason(error: BaseException) -> str:
+    """Why a connection was refused, in words of our own.
+
+    The driver's words quote the whole URL, password included, so they are matched and never repeated.
+    """
+    words = str(error).lower()
+    for pattern, reason in _REASONS:
+        if re.search(pattern, words):
+            return reason
+    return "the server did not accept the connection"
+
+
+_REASONS = (
+    (r"password authentication failed|no password supplied", "the user name or password was refused"),
+    (r"permission denied|must be owner", "its user may not do that with jobrunner's tables"),
+    (r"role .* does not exist", "the user does not exist there"),
+    (r"database .* does not exist", "the server has no database of that name"),
+    (r"pg_hba", "the server's pg_hba.conf does not let this user and host in"),
+    (r"too many (clients|connections)", "the server has no free connection"),
+    (r"starting up|shutting down|recovery", "the server is starting up or shutting down"),
+    (r"refused", "nothing listens there (connection refused)"),
+    (r"timeout|timed out", "it did not answer in time"),
+    (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
+    (r"no such file|unable to open", "there is no such file or socket, or it may not be opened"),
+    (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
+    (r"readonly|read-only", "it is read-only"),
+    (r"locked|busy", "another process holds its lock"),
+    (r"ssl|certificate", "the TLS connection could not be made"),
+    (r"unreachable|no route", "the network cannot reach it"),
+    (r"reset|closed the connection|terminat|eof", "the connection was closed"),
+    (r"full|disk", "the disk is full or failing"),
+    (r"invalid", "an option in the URL is not valid"),
+)
