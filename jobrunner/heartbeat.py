@@ -26,7 +26,8 @@ from jobrunner.watch import LONGEST_CALL_SHARE, Watch
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
-_KILL_SHARE = 0.95
+_KILL_SHARE = 0.9
+"""The watch looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
 
 
 class News(Enum):

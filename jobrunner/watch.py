@@ -48,7 +48,7 @@ class Watch(threading.Thread):
         """Look around until closed."""
         looked_at = clock.elapsed()
         calm_at = 0.0
-        while not self._closing.wait(min(self._lease_seconds / 16, 1.0)):
+        while not self._closing.wait(min(self._lease_seconds / 32, 0.5)):
             now = clock.elapsed()
             if now - looked_at > self._lease_seconds * _STALL_SHARE:
                 # The whole process was stopped: the heartbeat comes before anything else.

@@ -169,7 +169,7 @@ def test_an_interrupted_command_is_one_line(jobrunner: Commands, app: App) -> No
         stderr=subprocess.PIPE,
         text=True,
         # Whoever runs the tests in the background of a shell has it ignored, and hands that down.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread runs here
     )
     wait_for(app.trace, 30, "the handlers are being imported")
     command.send_signal(signal.SIGINT)

@@ -142,7 +142,6 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN.keys())
-@pytest.mark.promise("P8")
 def test_status_works_with_broken_handlers(jobrunner: Commands, app: App, source: str) -> None:
     jobrunner.enqueue("echo")
     app.write("handlers", source)

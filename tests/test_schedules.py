@@ -178,7 +178,8 @@ def test_a_slot_is_not_made_again_when_it_was_pruned(jobrunner: Commands, databa
     assert database.query("SELECT id FROM job_runs") == []
 
 
-@pytest.mark.promise("P3", "P10")
+@pytest.mark.promise("P3")
+@pytest.mark.promise("P10", on="sqlite")
 def test_a_slot_is_not_made_again_when_the_clock_steps_back(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly")
@@ -222,7 +223,8 @@ def test_removed_and_added_again(jobrunner: Commands, database: Database) -> Non
     assert actions == ["add schedule", "remove schedule"] * 2 + ["add schedule"]
 
 
-@pytest.mark.promise("P3", "P10")
+@pytest.mark.promise("P3")
+@pytest.mark.promise("P10", on="sqlite")
 def test_added_again_after_the_clock_stepped_back(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly", "UTC")

@@ -1,0 +1,29 @@
+"""A month of Debian-cron slots over a daylight-saving change, with a tick for each: every slot once, none skipped."""
+
+from datetime import timedelta
+
+import pytest
+
+from harness import Commands, Database
+from test_schedules import NO_HANDLERS, add, debian_slots, go_to, skipped_ranges, slots_with_runs, utc
+
+BERLIN = "Europe/Berlin"
+SCHEDULES = {"in the gap": "30 2 * * *", "twice a day": "0 */12 * * *", "sunday nights": "15 1-3 * * sun"}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.promise("P3")
+def test_a_month_with_a_tick_per_slot_runs_each_slot_once(jobrunner: Commands, database: Database) -> None:
+    begin, end = utc(2026, 3, 15, 12, 30), utc(2026, 4, 14, 12, 30)
+    go_to(database, begin)
+    for name, cron in SCHEDULES.items():
+        add(jobrunner, name, cron)
+    slots = {name: debian_slots(cron, BERLIN, begin, end) for name, cron in SCHEDULES.items()}
+    for slot in sorted({slot for each in slots.values() for slot in each}):
+        go_to(database, slot + timedelta(seconds=3))
+        jobrunner("tick", env=NO_HANDLERS)
+    assert {name: slots_with_runs(database, name) for name in SCHEDULES} == slots
+    assert [skipped_ranges(database, name) for name in SCHEDULES] == [[]] * len(SCHEDULES)
+    # Two nights have the change in them: the month must not be one without.
+    assert utc(2026, 3, 29, 1) in slots["in the gap"]
+    assert len(slots["in the gap"]) == 30
