@@ -6,6 +6,7 @@ The attempt knows the clock and its child; it does not know the database. What i
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
@@ -52,9 +53,10 @@ class Attempt:
         before, self._bytes_seen = self._bytes_seen, self.child.bytes_written
         return self._bytes_seen != before
 
-    def frame(self, result_limit: int) -> Frame:
-        """What the child is told."""
+    def frame(self, result_limit: int, grace: timedelta) -> Frame:
+        """What the child is told. ``grace`` is what it gets beyond timeout and kill_after before it ends itself."""
         run = self.run
+        last_resort = None if run.timeout is None else run.timeout + self.policy.kill_after + grace
         planned = run.scheduled_for or run.run_at
         return {
             "kind": "run",
@@ -67,6 +69,7 @@ class Attempt:
             "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
             "started_at": run.started_at.isoformat(),
             "timeout_seconds": None if run.timeout is None else run.timeout.total_seconds(),
+            "alarm_seconds": None if last_resort is None else last_resort.total_seconds(),
             "result_limit": result_limit,
         }
 
@@ -139,6 +142,9 @@ class Attempt:
     def died(self) -> Ending:
         """What the death of the child means."""
         status = self.child.exit_status
+        if self.stopping is None and status == -signal.SIGALRM:
+            # Its own last resort: this tick stood still when it should have stopped it.
+            self.stopping = Why.TIMEOUT
         how = "hung up on its parent" if self.child.killed_as_silent else describe_exit(status)
         ending = Ending(
             outcome=Outcome.CRASHED,

@@ -272,7 +272,7 @@ class Drain:
         attempt = Attempt(run, self._policies[run.job_type], child)
         self._heartbeat.hold(run.lease, claimed_at, child.kill)
         self._attempts[child] = attempt
-        if not self._supervisor.hand(child, attempt.frame(self._config.payload_limit)):
+        if not self._supervisor.hand(child, attempt.frame(self._config.payload_limit, self._config.grace)):
             del self._attempts[child]
             child.kill()
             self._finalizer.add(run, attempt.never_began())

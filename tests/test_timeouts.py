@@ -189,3 +189,34 @@ def test_others_work_on_while_a_handler_is_being_stopped(jobrunner: Commands, ap
     last = max(attempt_of(database, run_id)["finished_at"] for run_id in others)
     (stopped,) = database.query("SELECT finished_at FROM job_attempts WHERE outcome = 'timed_out'")
     assert last < stopped["finished_at"]
+
+
+ALONE = """
+@job("alone", timeout="500ms", kill_after="500ms")
+def alone(ctx: Context):
+    with open(os.environ["TRACE_FILE"], "w") as file:
+        file.write(f"{ctx.run_id} {ctx.attempt} {os.getpid()}")
+    while True:
+        pass
+"""
+
+
+@pytest.mark.promise("P6", "P8")
+def test_a_handler_ends_itself_when_its_tick_stands_still(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(ALONE)
+    run_id = jobrunner.enqueue("alone")
+    tick = jobrunner.start("tick", "--grace", "500ms")
+    (line,) = wait_for(app.trace, 30, "the handler is at work")
+    tick.send_signal(signal.SIGSTOP)
+    wait_for(lambda: not Path(f"/proc/{line.pid}/exe").exists() or is_zombie(line.pid), 30, "the child is dead")
+    tick.send_signal(signal.SIGCONT)
+    assert tick.communicate(timeout=30) == ("", "")
+    (attempt,) = jobrunner.show(run_id)["attempt_log"]
+    assert (attempt["outcome"], attempt["exit_signal"]) == ("timed_out", signal.SIGALRM)
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

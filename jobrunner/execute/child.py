@@ -136,6 +136,9 @@ class Child:
         # Before each run: a handler or its module may have set a handler of its own.
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._was_asked_to_stop = False
+        # The last resort, should the parent be stopped or stuck: the kernel ends this process, whatever it holds.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, frame["alarm_seconds"] or 0)
         try:
             self._is_at_work = True
             try:
@@ -143,6 +146,7 @@ class Child:
             finally:
                 # From here on nothing may be interrupted: half a report would be taken for nonsense.
                 self._is_at_work = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except HandlerStopped as error:
             # The parent, if it asked for this, knows better why.
             return {"outcome": "stopped", "error_type": "stopped", "error": _text(error), "traceback": _stack()}
