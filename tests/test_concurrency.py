@@ -53,6 +53,7 @@ def test_twenty_ticks_at_once_start_each_run_once(
     settings = {"JOBRUNNER_CONCURRENCY": str(PLACES), "SPANS": str(app.path("spans"))}
     ticks = [jobrunner.start("tick", env={**settings, "JOBRUNNER_HOST": f"host-{n % hosts}"}) for n in range(20)]
     assert [wait_for_exit(tick, 0, 90) for tick in ticks] == [""] * 20
+    assert database.query("SELECT * FROM job_attempts WHERE outcome <> 'succeeded'") == []
     assert statuses(database) == {"succeeded": 200}
     assert sorted(run_id for word, _, run_id in spans(app) if word == "begin") == ids
     assert database.value("SELECT count(*) FROM job_attempts") == 200

@@ -1,7 +1,7 @@
 """Slots become runs: each once, whatever the ticks do, and what is not made up for leaves a trace."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,21 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from harness import App, Commands, Database
+from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from unit import vixie
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 BERLIN = "Europe/Berlin"
-# A tick that only expands: nothing is claimed, so no child is started.
-NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
-
-
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
-
-
-def go_to(database: Database, instant: datetime) -> None:
-    """Set jobrunner's clock; it goes on from there."""
-    database.set_clock_offset(instant - datetime.now(UTC))
 
 
 def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
@@ -34,25 +24,6 @@ def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None]
     ticks = [jobrunner.start("tick", env=env) for _ in range(count)]
     ends = [tick.communicate(timeout=60) for tick in ticks]
     assert [(tick.returncode, *end) for tick, end in zip(ticks, ends, strict=True)] == [(0, "", "")] * count
-
-
-def slots_with_runs(database: Database, name: str) -> list[datetime]:
-    rows = database.query(
-        "SELECT r.scheduled_for AS scheduled_for FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id"
-        " WHERE d.name = ? ORDER BY r.scheduled_for",
-        [name],
-    )
-    return [row["scheduled_for"] for row in rows]
-
-
-def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, datetime, int]]:
-    rows = database.query(
-        "SELECT e.detail AS detail FROM job_events e JOIN job_definitions d ON d.id = e.definition_id"
-        " WHERE d.name = ? AND e.action = 'skip slots' ORDER BY e.id",
-        [name],
-    )
-    details = [row["detail"] for row in rows]
-    return [(datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"]) for d in details]
 
 
 def debian_slots(cron: str, timezone: str, begin: datetime, end: datetime) -> list[datetime]:

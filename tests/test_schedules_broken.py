@@ -1,43 +1,13 @@
 """What somebody broke by hand, in the rows themselves, is told and passed over; everything else goes on."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase
-
-NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
-
-
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
-
-
-def go_to(database: Database, instant: datetime) -> None:
-    database.set_clock_offset(instant - datetime.now(UTC))
+from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def add(jobrunner: Commands, name: str) -> None:
     jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly")
-
-
-def slots_with_runs(database: Database, name: str) -> list[datetime]:
-    rows = database.query(
-        "SELECT r.scheduled_for AS scheduled_for FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id"
-        " WHERE d.name = ? ORDER BY r.scheduled_for",
-        [name],
-    )
-    return [row["scheduled_for"] for row in rows]
-
-
-def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, datetime, int]]:
-    rows = database.query(
-        "SELECT e.detail AS detail FROM job_events e JOIN job_definitions d ON d.id = e.definition_id"
-        " WHERE d.name = ? AND e.action = 'skip slots' ORDER BY e.id",
-        [name],
-    )
-    details = [row["detail"] for row in rows]
-    return [(datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"]) for d in details]
 
 
 @pytest.mark.parametrize(

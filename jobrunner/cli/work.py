@@ -34,9 +34,9 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     config = session.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
-    # A quarter of the lease: longer than that no call of a tick may hang.
+    # A wait for SQLite's lock ends by itself, and is taken up again, before the watch cuts it as hanging.
     try:
-        database = session.open_database(config, patience=config.lease / 4)
+        database = session.open_database(config, patience=config.lease / 5)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise
