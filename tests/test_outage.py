@@ -198,7 +198,7 @@ def test_a_held_write_lock_delays_and_loses_nothing(
     with write_lock(database):
         process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": lease})
         time.sleep(1.5)
-        assert process.poll() is None
+        assert process.poll() is None, process.communicate()
     wait_for(app.trace, 30, "the handler")
     (second,) = insert_runs(database, 1)
     with write_lock(database):
@@ -207,7 +207,7 @@ def test_a_held_write_lock_delays_and_loses_nothing(
     with write_lock(database):
         app.release("go")
         time.sleep(1.5)
-        assert process.poll() is None
+        assert process.poll() is None, process.communicate()
     assert wait_for_exit(process, 0) == ""
     assert [outcomes(database, run_id) for run_id in (first, second)] == [["succeeded"]] * 2
     assert len(app.trace()) == 2

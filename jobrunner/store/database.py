@@ -87,14 +87,15 @@ class Database:
         return self._connection
 
     def _persist(self, once: Callable[[], T]) -> T:
-        give_up_at = clock.elapsed() + self.patience.total_seconds()
+        # Two waits for a lock, each of the whole patience: for a tick that is half a lease, the most that its main
+        # loop may stand still while it holds any.
+        give_up_at = clock.elapsed() + 2 * self.patience.total_seconds()
         for pause in (*_PAUSES_SECONDS, None):
             try:
                 return once()
             except exc.DBAPIError as error:
                 if not failures.is_transient(error):
                     raise
-                # A wait for a lock has used up the patience already; whoever holds leases must not wait longer.
                 if pause is None or clock.elapsed() >= give_up_at:
                     raise self._unreachable(error.orig or error) from None
                 time.sleep(pause)

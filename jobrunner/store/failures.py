@@ -11,11 +11,14 @@ _LOST_STATES = ("57P01", "57P02", "57P03", "53300", "08")
 
 
 def is_transient(error: exc.DBAPIError) -> bool:
-    """Serialization failure, deadlock, lock timeout, BUSY or LOCKED: rolled back, worth another try."""
+    """Serialization failure, deadlock, lock timeout, BUSY or LOCKED: rolled back, worth another try.
+
+    So is a wait for SQLite's lock that the watch has interrupted: the file is here, nothing is in doubt.
+    """
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _TRANSIENT_STATES
-    return "database is locked" in str(error.orig) or "table is locked" in str(error.orig)
+    return re.search(r"(database|table) is locked|^interrupted$", str(error.orig)) is not None
 
 
 def is_lost(error: exc.DBAPIError) -> bool:
@@ -27,7 +30,7 @@ def is_lost(error: exc.DBAPIError) -> bool:
     if isinstance(error, exc.ProgrammingError):
         return "closed database" in words
     return isinstance(error, exc.OperationalError) and (
-        not state and re.search(r"connection|interrupted|disk I/O|server closed|could not receive", words) is not None
+        not state and re.search(r"connection|disk I/O|server closed|could not receive", words) is not None
     )
 
 
@@ -72,7 +75,7 @@ _REASONS = (
     (r"no such file|unable to open", "there is no such file or socket, or it may not be opened"),
     (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
     (r"readonly|read-only", "it is read-only"),
-    (r"locked|busy", "another process holds its lock"),
+    (r"locked|busy|interrupted", "another process holds its lock"),
     (r"ssl|certificate", "the TLS connection could not be made"),
     (r"unreachable|no route", "the network cannot reach it"),
     (r"reset|closed the connection|terminat|eof", "the connection was closed"),
