@@ -15,8 +15,9 @@ from jobrunner import clock
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadPayload
 from jobrunner.execute.frames import LARGEST_BYTES, Frame
-from jobrunner.execute.process import ChildProcess
-from jobrunner.execute.supervisor import describe_exit
+from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.process import Process, describe_exit
+from jobrunner.execute.tail import Tail
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.payload import check_payload
@@ -36,27 +37,34 @@ class Why(Enum):
 
 
 class Attempt:
-    """A claimed run in the hands of a child."""
+    """A claimed run in the hands of a process: its clock, and the steps by which it is stopped."""
 
-    def __init__(self, run: ClaimedRun, policy: Policy, child: ChildProcess) -> None:
+    def __init__(self, run: ClaimedRun, policy: Policy, process: Process) -> None:
         self.run = run
         self.policy = policy
-        self.child = child
+        self.process = process
+        self.tail: Tail = process.tail
         self.began_at = clock.elapsed()
         self.stopping: Why | None = None
+        self._mark = 0
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
-        self._bytes_seen = child.bytes_written
+        self._bytes_seen = self.tail.bytes_written
 
     def has_new_output(self) -> bool:
-        """Whether the handler has written anything since this was last asked."""
-        before, self._bytes_seen = self._bytes_seen, self.child.bytes_written
+        """Whether anything has been written since this was last asked."""
+        before, self._bytes_seen = self._bytes_seen, self.tail.bytes_written
         return self._bytes_seen != before
 
+    def last_resort_seconds(self, grace: timedelta) -> float | None:
+        """When the kernel ends it, should this tick stand still: what it gets beyond timeout and kill_after."""
+        if self.run.timeout is None:
+            return None
+        return (self.run.timeout + self.policy.kill_after + grace).total_seconds()
+
     def frame(self, result_limit: int, grace: timedelta) -> Frame:
-        """What the child is told. ``grace`` is what it gets beyond timeout and kill_after before it ends itself."""
+        """What a child is told."""
         run = self.run
-        last_resort = None if run.timeout is None else run.timeout + self.policy.kill_after + grace
         planned = run.scheduled_for or run.run_at
         return {
             "kind": "run",
@@ -69,9 +77,13 @@ class Attempt:
             "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
             "started_at": run.started_at.isoformat(),
             "timeout_seconds": None if run.timeout is None else run.timeout.total_seconds(),
-            "alarm_seconds": None if last_resort is None else last_resort.total_seconds(),
+            "alarm_seconds": self.last_resort_seconds(grace),
             "result_limit": result_limit,
         }
+
+    def hand_over(self, child: ChildProcess, result_limit: int, grace: timedelta) -> None:
+        """Give the run to its child."""
+        self._mark = child.send(self.frame(result_limit, grace))
 
     def stop(self, why: Why, within: timedelta | None = None) -> bool:
         """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
@@ -103,19 +115,26 @@ class Attempt:
         while self._signals and self._signals[0][0] <= now:
             self._send(self._signals.pop(0)[1])
 
+    def is_overdue(self) -> bool:
+        """Whether its time is over, stopped or not."""
+        return self._ends_at is not None and clock.elapsed() >= self._ends_at
+
     def next_step_at(self) -> float | None:
         """When ``advance`` has something to do, on the clock of ``clock.elapsed``; None: nothing is planned."""
         return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
 
     def _send(self, step: str) -> None:
         if step == "stacks":
-            self.child.ask_for_stacks()
+            self.process.ask_for_stacks()
         elif step == "ask":
-            self.child.terminate(group=True)
+            self.process.terminate(group=True)
         elif step == "interrupt":
-            self.child.terminate(group=False)
+            self.process.terminate(group=False)
         else:
-            self.child.kill()
+            self.process.kill()
+
+    def hear(self, frame: Frame) -> None:
+        """A frame of the child's about this run that is neither progress nor report. There is none to expect."""
 
     def reported(self, report: Frame) -> Ending:
         """What the child's own report means."""
@@ -124,7 +143,7 @@ class Attempt:
             error_type=_text(report.get("error_type")),
             error=_text(report.get("error")),
             traceback=_text(report.get("traceback")),
-            output=self.child.output(),
+            output=self.tail.text(),
         )
         outcome = report.get("outcome")
         if outcome == "succeeded":
@@ -140,30 +159,31 @@ class Attempt:
         return replace(ending, wait=timedelta(seconds=wait))
 
     def died(self) -> Ending:
-        """What the death of the child means."""
-        status = self.child.exit_status
-        if self.stopping is None and status == -signal.SIGALRM:
+        """What the death of the process means."""
+        is_late = self._ends_at is not None and clock.elapsed() >= self._ends_at
+        if self.stopping is None and is_late and self.process.exit_status == -signal.SIGALRM:
             # Its own last resort: this tick stood still when it should have stopped it.
             self.stopping = Why.TIMEOUT
-        how = "hung up on its parent" if self.child.killed_as_silent else describe_exit(status)
-        ending = Ending(
+        ending = self._crashed()
+        return ending if self.stopping is None else self._stopped(ending)
+
+    def _crashed(self) -> Ending:
+        status = self.process.exit_status
+        is_silent = isinstance(self.process, ChildProcess) and self.process.killed_as_silent
+        how = "hung up on its parent" if is_silent else describe_exit(status)
+        return Ending(
             outcome=Outcome.CRASHED,
             error_type="crashed",
             error=f"the handler's process {how}",
-            traceback=self.child.stacks(),
-            output=self.child.output(),
+            traceback=self.process.stacks(),
+            output=self.tail.text(),
             exit_signal=-status if status is not None and status < 0 else None,
             wait=self.policy.backoff.wait(self.run.attempt),
         )
-        return ending if self.stopping is None else self._stopped(ending)
-
-    def never_began(self) -> Ending:
-        """The child did not take the run."""
-        return Ending(Outcome.RELEASED, error_type="released", error="the child was gone before it began")
 
     def _stopped(self, ending: Ending) -> Ending:
         assert self.stopping is not None
-        killed = "; it had to be killed" if ending.exit_signal else ""
+        killed = "; it had to be killed" if ending.exit_signal == signal.SIGKILL else ""
         if self.stopping is Why.TIMEOUT:
             limit = format_duration(self.run.timeout or timedelta(0))
             return replace(
@@ -171,11 +191,14 @@ class Attempt:
                 outcome=Outcome.TIMED_OUT,
                 error_type="timeout",
                 error=f"timed out after {limit}{killed}",
-                traceback=self.child.stacks() or ending.traceback,
+                traceback=self.process.stacks() or ending.traceback,
                 wait=self.policy.backoff.wait(self.run.attempt),
             )
         if self.stopping is Why.CANCEL:
             return replace(ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
+        if self.stopping is Why.SHUTDOWN and self.policy.on_stop == "drop":
+            error = f"stopped because {self.stopping.value}; on_stop is drop{killed}"
+            return replace(ending, outcome=Outcome.DROPPED, error_type="dropped", error=error)
         return replace(
             ending,
             outcome=Outcome.RELEASED,

@@ -35,6 +35,8 @@ class Claimer:
         self._database = database
         self._heartbeat = heartbeat
         self._log = log
+        # The async types of this host, whoever claims them: their runs take no places.
+        self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
         self._look_at = 0.0
 
@@ -47,6 +49,7 @@ class Claimer:
             limit=limit,
             places=self._config.concurrency,
             lease=self._config.lease,
+            apart=self.apart,
             suspect=suspect,
         )
         # Where writers starve each other, every write also renews the leases.
@@ -69,6 +72,10 @@ class Claimer:
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""
         return self._database.read(partial(ticks.count_claimable, policies=policies, limit=limit))
+
+    def is_suspect_due(self) -> bool:
+        """Whether a run is due, of whatever type, that took its owner down twice in a row."""
+        return self._database.read(ticks.is_suspect_due)
 
     def is_settled(self) -> bool:
         """Whether it is known what became of every claim."""

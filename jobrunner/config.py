@@ -1,4 +1,4 @@
-"""Settings: from a flag, else the environment, else the default. Read once, frozen, handed down."""
+"""Settings: from a flag, else the environment, else the configuration file, else the default. Frozen, handed down."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jobrunner import payload
+from jobrunner import jobfile, payload
+from jobrunner.commands import Command
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.jobfile import JobFile
+from jobrunner.tables import TableReader
 
 T = TypeVar("T")
 _LONGEST_LEASE = timedelta(minutes=10)
@@ -23,8 +27,13 @@ _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file."""
+    """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file.
 
+    ``commands`` are the job types that are programs, from the configuration file, by name.
+    """
+
+    file: Path | None
+    commands: Mapping[str, Command]
     database_url: str | None
     imports: tuple[str, ...]
     app_dir: Path | None
@@ -44,21 +53,17 @@ class Config:
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
     """Read the settings. ``flags`` that are None were not given. Raises ConfigurationError naming the setting."""
-    reader = _Reader(environ, {name: value for name, value in (flags or {}).items() if value is not None})
-    lease = reader.duration("lease", "60s")
-    if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
-        raise ConfigurationError("JOBRUNNER_LEASE must lie between 1s and 10m")
-    heartbeat = reader.duration("heartbeat", lease / 4)
-    if not timedelta(0) < heartbeat <= lease / 3:
-        raise ConfigurationError(
-            "JOBRUNNER_HEARTBEAT must be at most a third of JOBRUNNER_LEASE, so that one lost beat loses no run"
-        )
-    app_dir = reader.text("app_dir")
-    log = reader.text("log")
-    return Config(
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    file = _job_file(environ)
+    reader = _Reader(environ, given, file)
+    lease = reader.duration("lease", "60s", _check_lease)
+    heartbeat = reader.duration("heartbeat", lease / 4, partial(_check_heartbeat, lease=lease))
+    config = Config(
+        file=None if file is None else file.path,
+        commands={} if file is None else file.commands,
         database_url=reader.text("database_url") or environ.get("DATABASE_URL") or None,
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
-        app_dir=Path(app_dir).absolute() if app_dir else None,
+        app_dir=reader.path("app_dir"),
         host=reader.text("host")[:200] or socket.gethostname()[:200] or "localhost",
         lease=lease,
         heartbeat=heartbeat,
@@ -67,9 +72,9 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         start_limit=reader.duration("start_limit", "30s"),
         concurrency=reader.number("concurrency", 4, 1, 1000),
         batch=reader.number("batch", 10_000, 1, 10_000_000),
-        log=Path(log).absolute() if log else None,
+        log=reader.path("log"),
         # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
-        state_dir=Path(reader.text("state_dir") or f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
+        state_dir=reader.path("state_dir") or Path(f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
         payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
@@ -79,6 +84,39 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
             "events": reader.duration("keep_events", "365d"),
         },
     )
+    reader.close()
+    return config
+
+
+def _check_lease(lease: timedelta) -> None:
+    if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
+        raise UsageError("must lie between 1s and 10m")
+
+
+def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
+    if not timedelta(0) < heartbeat <= lease / 3:
+        raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one lost beat loses no run")
+
+
+def _job_file(environ: Mapping[str, str]) -> JobFile | None:
+    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
+    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
+        return jobfile.read(Path(named).absolute())
+    if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
+        beside = Path(app_dir).absolute() / jobfile.NAME
+        return None if _is_missing(beside) else jobfile.read(beside)
+    return None
+
+
+def _is_missing(path: Path) -> bool:
+    # Whoever may not enter the folder must be told, and not go on as if there were no file.
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def default_database_file() -> Path:
@@ -98,17 +136,36 @@ def default_database_file() -> Path:
 
 
 class _Reader:
-    def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any]) -> None:
+    """Where each setting comes from. Each is asked for once, so that ``close`` knows which keys there are."""
+
+    def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any], file: JobFile | None) -> None:
         self._environ = environ
         self._flags = flags
+        self._file = file
+        self._table = TableReader("settings", {} if file is None else file.settings)
 
     def text(self, name: str) -> str:
-        if name in self._flags:
-            return str(self._flags[name])
-        return self._environ.get(_variable(name), "").strip()
+        return self._found(name)[0]
 
-    def duration(self, name: str, default: str | timedelta) -> timedelta:
-        return self._parsed(name, parse_duration, parse_duration(default))
+    def path(self, name: str) -> Path | None:
+        """Absolute; one that the file names is meant from the file's folder."""
+        text, origin = self._found(name)
+        if not text:
+            return None
+        is_filed = self._file is not None and origin.startswith(str(self._file.path))
+        if is_filed and self._file:
+            return self._file.path.parent / jobfile.local_path(text)
+        return Path(text).absolute()
+
+    def duration(
+        self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None
+    ) -> timedelta:
+        def parse(text: str) -> timedelta:
+            duration = parse_duration(text)
+            check(duration)
+            return duration
+
+        return self._parsed(name, parse, parse_duration(default))
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         def parse(text: str) -> int:
@@ -118,17 +175,42 @@ class _Reader:
 
         return self._parsed(name, parse, default)
 
+    def close(self) -> None:
+        """Refuse what the file sets and nobody has asked for."""
+        try:
+            self._table.close()
+        except ConfigurationError as error:
+            raise self._filed_wrong(error) from None
+
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        text = self.text(name)
+        text, origin = self._found(name)
         if not text:
             return default
         try:
             return parse(text)
         except UsageError as error:
             if name in self._flags:
-                raise UsageError(f"--{name.replace('_', '-')}: {error}") from None
-            raise ConfigurationError(f"{_variable(name)}: {error}") from None
+                raise UsageError(f"{origin}: {error}") from None
+            raise ConfigurationError(f"{origin}: {error}") from None
 
+    def _found(self, name: str) -> tuple[str, str]:
+        """The text of a setting, "" for none, and where it was found."""
+        filed = self._filed(name)
+        if name in self._flags:
+            return str(self._flags[name]), f"--{name.replace('_', '-')}"
+        variable = f"JOBRUNNER_{name.upper()}"
+        if text := self._environ.get(variable, "").strip():
+            return text, variable
+        return filed, f"{self._file.path}: settings.{name}" if self._file and filed else variable
 
-def _variable(name: str) -> str:
-    return f"JOBRUNNER_{name.upper()}"
+    def _filed(self, name: str) -> str:
+        value = self._table.take_any(name)
+        if isinstance(value, list) and name == "import" and all(isinstance(each, str) for each in value):
+            return ",".join(value)
+        if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+            return "" if value is None else str(value)
+        raise self._filed_wrong(self._table.wrong(name, "must be text or a number"))
+
+    def _filed_wrong(self, error: ConfigurationError) -> ConfigurationError:
+        assert self._file is not None
+        return ConfigurationError(f"{self._file.path}: {error}")

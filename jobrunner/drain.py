@@ -1,7 +1,7 @@
 """Drain: claim, hand over, watch and finalize, until nothing is claimable, the batch or the budget is used.
 
-One loop in the main thread. Handlers run in children; leases are renewed by the heartbeat's thread. No
-transaction is open while a handler runs.
+One loop in the main thread. Handlers and commands run in processes of their own (``crews``); leases are renewed by the
+heartbeat's thread. No transaction is open while a handler runs.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from jobrunner import clock
 from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimer
 from jobrunner.config import Config
-from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UsageError
-from jobrunner.execute.frames import Frame
-from jobrunner.execute.process import ChildProcess
+from jobrunner.crews import Crew
+from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable
+from jobrunner.execute.process import Process
 from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
+from jobrunner.lifecycle import Ending
+from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Lease, Owner, Policy
+from jobrunner.model import ClaimedRun, Owner, Policy
 from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
+from jobrunner.staff import Staff
 from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
 from jobrunner.watch import Watch
 
 _TURN_SECONDS = 0.5
-_MOST_FAILED_STARTS = 2
 _LOOK_AGAIN_SECONDS = 1.0
 _PROGRESS_BYTES = 4096
 _TROUBLE_SECONDS = 5.0
@@ -58,19 +60,16 @@ class Drain:
         self._supervisor = supervisor
         self._log = log
         self._stop = stop
-        self._types = types
         self._heartbeat = Heartbeat(
             database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
         )
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
         self._claimer = Claimer(config, owner, database, self._heartbeat, log)
-        self._attempts: dict[ChildProcess, Attempt] = {}
-        self._policies: dict[str, Policy] | None = None
-        self._failed_starts: list[str] = []
-        self._began_at = clock.elapsed()
-        self._budget_ends_at = self._began_at + config.budget.total_seconds()
-        self._look_at = 0.0
-        self._checks_suspects = True
+        self._attempts: dict[int, Attempt] = {}
+        self._staff = Staff(config, supervisor, log, types)
+        self._budget_ends_at = clock.elapsed() + config.budget.total_seconds()
+        # None: not asked yet.
+        self._checks_suspects: bool | None = None
         self._suspect_at_work = False
         self._trouble: DatabaseUnavailable | None = None
         self._trouble_since = 0.0
@@ -84,7 +83,7 @@ class Drain:
         """
         self._heartbeat.start()
         try:
-            self._spawn(1)
+            self._staff.handlers.grow(1)
             while True:
                 self._heartbeat.turn()
                 self._give_back_unanswered()
@@ -93,9 +92,12 @@ class Drain:
                     break
                 self._turn()
         finally:
+            self._staff.close()
             self._heartbeat.close()
-        if self._has_no_children():
-            raise HandlersUnavailable(self._failed_starts[-1])
+        if self._staff.refusal is not None:
+            raise self._staff.refusal
+        if self._staff.handlers.has_failed():
+            raise HandlersUnavailable(self._staff.handlers.failed_starts[-1])
         trouble = self._trouble or self._finalizer.trouble
         if trouble is not None:
             raise trouble
@@ -109,22 +111,17 @@ class Drain:
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
-        # One that is being killed counts: a fresh one takes its place.
-        has_children = len(self._supervisor) > 0
-        soon = self._trouble is not None or self._look_at <= clock.elapsed()
-        return self._may_claim() and has_children and soon
+        soon = self._staff.is_usable() if self._trouble is not None else self._staff.may_begin_more()
+        return self._may_claim() and soon
 
     def _may_claim(self) -> bool:
-        now = clock.elapsed()
         return (
             self._stop.at is None
-            and now < self._budget_ends_at
+            and self._staff.refusal is None
+            and clock.elapsed() < self._budget_ends_at
             and self.counts["claimed"] < self._config.batch
             and (bool(self._attempts) or not self._has_given_up())
         )
-
-    def _has_no_children(self) -> bool:
-        return len(self._failed_starts) >= _MOST_FAILED_STARTS
 
     def _turn(self) -> None:
         events = self._supervisor.turn(self._pause())
@@ -132,182 +129,157 @@ class Drain:
         self._hear_news()
         for event in events:
             self._handle(event)
-        for attempt in self._attempts.values():
+        for attempt in list(self._attempts.values()):
             attempt.advance()
             if attempt.has_new_output():
-                self._heartbeat.report(attempt.run.lease, output=attempt.child.output())
+                self._heartbeat.report(attempt.run.lease, output=attempt.tail.text())
         self._stop_if_told()
         self._finalizer.work()
 
     def _pause(self) -> float:
         steps = [attempt.next_step_at() for attempt in self._attempts.values()]
         due = [step for step in (*steps, self._finalizer.next_try_at()) if step is not None]
-        if self._may_claim() and self._supervisor.idle and not self._suspect_at_work:
-            due.append(self._look_at)
+        if self._may_claim() and not self._suspect_at_work:
+            due += self._staff.next_looks()
         return min(_TURN_SECONDS, min(due, default=float("inf")) - clock.elapsed())
-
-    # Children.
-
-    def _spawn(self, count: int) -> None:
-        if self._has_no_children():
-            return
-        room = self._config.concurrency - len(self._supervisor)
-        for _ in range(min(count, room)):
-            try:
-                self._supervisor.spawn()
-            except OSError as error:
-                # Out of processes, memory or descriptors: those that there are go on.
-                self._handle(StartFailed(f"starting a child failed: {error.strerror}"))
-                return
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
-            self._learn(event.policies)
+            self._learn(event)
         elif isinstance(event, StartFailed):
-            self._failed_starts.append(event.reason)
-            self._log.error("child", result="not started", error=event.reason)
+            self._staff.handlers.take_failure(event)
             if self._may_claim():
-                self._spawn(1)
+                self._staff.handlers.grow(1)
         elif isinstance(event, Said):
             self._hear(event)
         elif isinstance(event, Died):
-            attempt = self._attempts.pop(event.child, None)
-            if attempt is not None:
-                self._end(attempt, None)
-            event.child.close()
+            self._bury(event.process)
 
-    def _learn(self, policies: list[Policy]) -> None:
-        if self._policies is not None:
+    def _learn(self, ready: Ready) -> None:
+        if self._staff.has_learned:
             return
-        known = {policy.job_type: policy for policy in policies}
-        for name in self._types or ():
-            if name not in known:
-                raise UsageError(f"--types: this host has no handler for {name!r}")
-        self._policies = {name: policy for name, policy in known.items() if self._types is None or name in self._types}
-
-    def _hear(self, said: Said) -> None:
-        attempt = self._attempts.get(said.child)
-        if attempt is None:
-            return
-        lease = attempt.run.lease
-        if said.frame["kind"] == "progress":
-            with suppress(BadPayload):
-                self._heartbeat.report(lease, progress=check_payload(said.frame.get("progress"), _PROGRESS_BYTES))
-            return
-        if said.frame.get("run_id") != lease.run_id:
-            return
-        del self._attempts[said.child]
-        self._end(attempt, said.frame)
-        if attempt.stopping is None:
-            self._supervisor.take_back(said.child)
-        else:
-            # It was sent signals: a fresh one takes its place, and what it started goes with it.
-            said.child.kill()
+        self._staff.learn(ready.policies)
+        self._claimer.apart = frozenset(policy.job_type for policy in ready.policies if policy.is_async)
+        try:
+            declare_limits(self._database, ready.policies, self._log)
+        except DatabaseUnavailable as error:
+            self._take_trouble(error)
 
     # Claiming.
 
     def _claim(self) -> None:
-        """Take as many runs as children are idle: nothing is claimed that is not handed over at once."""
-        if self._policies is None or not self._may_claim() or clock.elapsed() < self._look_at:
+        """Take as many runs as can begin at once: nothing is claimed that is not handed over."""
+        if not self._may_claim() or self._suspect_at_work or not self._claimer.is_settled():
             return
-        if not self._policies:
-            self._look_at = float("inf")
-            return
-        if not self._claimer.is_settled() or self._suspect_at_work or (self._checks_suspects and self._attempts):
-            return
-        if not self._supervisor.idle and self._supervisor.starting:
+        if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
             return
         try:
-            self._claim_for_idle(list(self._policies.values()))
+            if self._checks_suspects is None:
+                self._checks_suspects = self._claimer.is_suspect_due()
+            if self._checks_suspects:
+                self._claim_suspect()
+            else:
+                for crew in self._staff:
+                    self._claim_for(crew)
             self._trouble = None
         except DatabaseUnavailable as error:
             self._take_trouble(error)
 
-    def _claim_for_idle(self, policies: list[Policy]) -> None:
-        if not self._supervisor.idle:
-            self._spawn_for_due(policies)
+    def _claim_suspect(self) -> None:
+        """A suspect, one that took its owner down twice in a row, is alone in its tick: before all others."""
+        if self._attempts or not self._staff.is_settled():
             return
-        # A suspect, one that took its owner down twice in a row, is alone in its tick: before all others.
-        if self._checks_suspects:
-            self._suspect_at_work = self._checks_suspects = bool(self._take(policies, 1, suspect=True))
-        if self._suspect_at_work:
-            return
-        wanted = min(len(self._supervisor.idle), self._config.batch - self.counts["claimed"])
-        if self._take(policies, wanted, suspect=False) == wanted:
-            self._spawn_for_due(policies)
-        else:
-            self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+        policies = [policy for crew in self._staff if crew.free() > 0 for policy in crew.policies.values()]
+        self._suspect_at_work = self._checks_suspects = bool(self._take(policies, 1, suspect=True))
 
-    def _take(self, policies: list[Policy], limit: int, *, suspect: bool) -> int:
+    def _claim_for(self, crew: Crew) -> None:
+        if not crew.policies or crew.look_at > clock.elapsed():
+            return
+        policies = list(crew.policies.values())
+        wanted = min(crew.free(), self._config.batch - self.counts["claimed"])
+        if wanted > 0 and self._take(policies, wanted) < wanted:
+            crew.look_again_in(_LOOK_AGAIN_SECONDS)
+        elif spare := crew.growth():
+            due = self._claimer.count_due(policies, spare)
+            crew.grow(due - self._supervisor.starting)
+            if not due:
+                crew.look_again_in(_LOOK_AGAIN_SECONDS)
+
+    def _take(self, policies: list[Policy], limit: int, *, suspect: bool = False) -> int:
         """Claim and hand over; returns how many."""
         claimed = self._claimer.take(policies, limit, suspect=suspect)
         for run in claimed.runs:
             self._begin(run, claimed.sent_at)
         return len(claimed.runs)
 
-    def _spawn_for_due(self, policies: list[Policy]) -> None:
-        """Start as many children as there is work for."""
-        spare = self._config.concurrency - len(self._supervisor)
-        if spare <= 0 or self._has_no_children():
-            return
-        due = self._claimer.count_due(policies, spare)
-        self._spawn(due - self._supervisor.starting)
-        if not due:
-            self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-
     def _give_back_unanswered(self) -> None:
         try:
             if not self._claimer.is_settled():
                 self.counts["released"] += self._claimer.give_back_unanswered()
                 if self._claimer.is_settled():
-                    self._trouble, self._look_at = None, 0.0
+                    self._trouble = None
+                    self._staff.look_soon()
         except DatabaseUnavailable as error:
             self._take_trouble(error)
 
     def _begin(self, run: ClaimedRun, claimed_at: float) -> None:
-        assert self._policies is not None
         self.counts["claimed"] += 1
         log_claimed(self._log, run)
-        child = self._supervisor.idle[0]
-        attempt = Attempt(run, self._policies[run.job_type], child)
-        self._heartbeat.hold(run.lease, claimed_at, child.kill)
-        self._attempts[child] = attempt
-        if not self._supervisor.hand(child, attempt.frame(self._config.payload_limit, self._config.grace)):
-            del self._attempts[child]
-            child.kill()
-            self._finalizer.add(run, attempt.never_began())
+        begun = self._staff.crew_of(run.job_type).begin(run)
+        if isinstance(begun, Ending):
+            self._heartbeat.hold(run.lease, claimed_at, lambda: None)
+            self._heartbeat.is_over(run.lease)
+            self._finalizer.add(run, begun)
+        else:
+            self._heartbeat.hold(run.lease, claimed_at, begun.process.kill)
+            self._attempts[run.lease.run_id] = begun
         self._database.reach("attempt.handed_over")
 
     # Ending.
 
-    def _end(self, attempt: Attempt, report: Frame | None) -> None:
-        """The handler is over: it reported, or with no report its child died."""
+    def _hear(self, said: Said) -> None:
+        attempt = self._attempts.get(said.frame.get("run_id", 0))
+        if attempt is None or attempt.process is not said.child:
+            return
+        if said.frame["kind"] == "progress":
+            with suppress(BadPayload):
+                progress = check_payload(said.frame.get("progress"), _PROGRESS_BYTES)
+                self._heartbeat.report(attempt.run.lease, progress=progress)
+        elif said.frame["kind"] == "report":
+            del self._attempts[attempt.run.lease.run_id]
+            self._end(attempt, attempt.reported(said.frame))
+            self._staff.crew_of(attempt.run.job_type).is_over(attempt)
+        else:
+            attempt.hear(said.frame)
+
+    def _bury(self, process: Process) -> None:
+        """A process has ended without a report, as commands do and children should not."""
+        attempts = [each for each in self._attempts.values() if each.process is process]
+        crew = self._staff.crew_of(attempts[0].run.job_type) if attempts else None
+        for attempt, ending in crew.bury(attempts) if crew else ():
+            del self._attempts[attempt.run.lease.run_id]
+            self._end(attempt, ending)
+        process.close()
+
+    def _end(self, attempt: Attempt, ending: Ending) -> None:
         self._database.reach("attempt.ended")
         lease = attempt.run.lease
         self._heartbeat.is_over(lease)
         self._suspect_at_work = False
-        self._look_at = min(self._look_at, clock.elapsed())
+        self._staff.look_soon()
         if attempt.stopping is Why.LEASE_LOST:
             self._heartbeat.let_go(lease)
             self.counts["lost"] += 1
             return
-        ending = attempt.died() if report is None else attempt.reported(report)
         if attempt.stopping in (Why.SHUTDOWN, Why.UNRENEWED):
-            self._log.warning(
-                "stopped",
-                run_id=lease.run_id,
-                job_type=attempt.run.job_type,
-                attempt=attempt.run.attempt,
-                result=ending.outcome.value,
-                error=ending.error,
-            )
+            self._say("stopped", attempt, result=ending.outcome.value, error=ending.error)
         self._finalizer.add(attempt.run, ending)
 
     def _hear_news(self) -> None:
         while not self._heartbeat.news.empty():
             news, lease = self._heartbeat.news.get()
-            attempt = self._attempt_of(lease)
-            if attempt is None:
+            attempt = self._attempts.get(lease.run_id)
+            if attempt is None or attempt.run.lease != lease:
                 continue
             if news is News.CANCEL_REQUESTED:
                 attempt.stop(Why.CANCEL)
@@ -315,16 +287,11 @@ class Drain:
                 left = self._config.lease * (1 - FENCE_SHARE) / 2
                 attempt.stop(Why.UNRENEWED, within=min(left, attempt.policy.kill_after))
             elif attempt.stop(Why.LEASE_LOST, within=timedelta(0)):
-                self._log.warning(
-                    "lease lost",
-                    run_id=lease.run_id,
-                    job_type=attempt.run.job_type,
-                    attempt=attempt.run.attempt,
-                    result="nothing written",
-                )
+                self._say("lease lost", attempt, result="nothing written")
 
-    def _attempt_of(self, lease: Lease) -> Attempt | None:
-        return next((each for each in self._attempts.values() if each.run.lease == lease), None)
+    def _say(self, event: str, attempt: Attempt, **fields: object) -> None:
+        run = attempt.run
+        self._log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, **fields)
 
     def _stop_if_told(self) -> None:
         if self._stop.at is None:
@@ -336,7 +303,7 @@ class Drain:
 
     def _take_trouble(self, error: DatabaseUnavailable) -> None:
         """The database is away: ask again in a moment, for as long as a restart takes."""
-        self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+        self._staff.look_again_in(_LOOK_AGAIN_SECONDS)
         if self._trouble is None:
             self._trouble_since = clock.elapsed()
             self._log.error("database", result="unavailable", error=str(error))

@@ -17,6 +17,7 @@ from jobrunner.store import claims, endings
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.endings import Ended, Refusal
 
+_SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 
@@ -54,8 +55,16 @@ class Finalizer:
         return min((each.try_at for each in self.pending), default=None)
 
     def work(self) -> None:
-        """Write what is due to be written. Each on its own: one that cannot be written keeps no other back."""
-        self.pending = [each for each in self.pending if each.try_at > clock.elapsed() or not self._try(each)]
+        """Write what is due to be written. Each on its own: one that cannot be written keeps no other back.
+
+        Of very many the rest is left to the next turn: meanwhile nobody listens to the children.
+        """
+        ends_at = clock.elapsed() + _SLICE_SECONDS
+        self.pending = [
+            each
+            for each in self.pending
+            if each.try_at > clock.elapsed() or clock.elapsed() > ends_at or not self._try(each)
+        ]
 
     def _try(self, pending: _Pending) -> bool:
         """Whether the attempt is settled, one way or the other."""

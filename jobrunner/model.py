@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
@@ -12,17 +12,32 @@ from jobrunner.backoff import Backoff
 DEFAULT_MAX_ATTEMPTS = 5
 DEFAULT_TIMEOUT = timedelta(minutes=15)
 DEFAULT_KILL_AFTER = timedelta(seconds=5)
+MOST_WAITING = 10**9
+
+WhenFull: TypeAlias = Literal["refuse", "drop"]
+OnStop: TypeAlias = Literal["release", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How runs of one job type are tried. ``timeout`` None: no limit, which a handler must ask for."""
+    """How runs of one job type are tried. ``timeout`` None: no limit, which a handler must ask for.
+
+    ``concurrency`` is how many of them may be at work on one host, all its ticks together; None: as many as the host
+    has places. Those of an async type share one child and take no places of the host's.
+    ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``); None: any number.
+    ``on_stop`` is what becomes of a run that is still at work when a stopped tick's grace is over.
+    """
 
     job_type: str
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     timeout: timedelta | None = DEFAULT_TIMEOUT
     backoff: Backoff = backoff.DEFAULT
     kill_after: timedelta = DEFAULT_KILL_AFTER
+    concurrency: int | None = None
+    is_async: bool = False
+    max_waiting: int | None = None
+    when_full: WhenFull = "refuse"
+    on_stop: OnStop = "release"
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data: a child sends its policies to the parent with this."""
@@ -32,6 +47,11 @@ class Policy:
             "timeout_seconds": None if self.timeout is None else self.timeout.total_seconds(),
             "backoff": self.backoff.as_data(),
             "kill_after_seconds": self.kill_after.total_seconds(),
+            "concurrency": self.concurrency,
+            "is_async": self.is_async,
+            "max_waiting": self.max_waiting,
+            "when_full": self.when_full,
+            "on_stop": self.on_stop,
         }
 
     @classmethod
@@ -44,7 +64,25 @@ class Policy:
             timeout=None if timeout is None else timedelta(seconds=timeout),
             backoff=Backoff.from_data(data["backoff"]),
             kill_after=timedelta(seconds=data["kill_after_seconds"]),
+            concurrency=data["concurrency"],
+            is_async=data["is_async"],
+            max_waiting=_limit(data["max_waiting"]),
+            when_full=_one_of(get_args(WhenFull), data["when_full"]),
+            on_stop=_one_of(get_args(OnStop), data["on_stop"]),
         )
+
+
+def _limit(value: object) -> int | None:
+    # It is written into the database: nothing that a handler's module may have forged.
+    if value is None or (type(value) is int and 1 <= value <= MOST_WAITING):
+        return value
+    raise ValueError(f"max_waiting: {value!r}")
+
+
+def _one_of(choices: tuple[Any, ...], value: object) -> Any:
+    if value not in choices:
+        raise ValueError(f"{value!r} is none of {choices}")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

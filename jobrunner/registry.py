@@ -6,16 +6,17 @@ Imported by handler modules, so it needs the standard library only.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from jobrunner import arguments, backoff
 from jobrunner.backoff import Backoff
-from jobrunner.durations import Duration, parse_duration
+from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError
-from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Policy
-from jobrunner.names import check_job_type
+from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, OnStop, Policy, WhenFull
+from jobrunner.policies import declare, make_policy
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Transaction
@@ -71,7 +72,8 @@ class Job(Generic[P, R]):
     ) -> Enqueued:
         """Enqueue a run of this handler in the caller's own transaction; see ``jobrunner.enqueue``.
 
-        The payload is checked against the handler's signature first. Raises BadPayload.
+        The payload is checked against the handler's signature first. Raises BadPayload, or QueueFull where
+        ``max_waiting`` is reached.
         """
         from jobrunner.enqueueing import enqueue
 
@@ -97,23 +99,43 @@ def job(
     retry_on: type[BaseException] | Exceptions | None = None,
     discard_on: type[BaseException] | Exceptions = (),
     kill_after: Duration = DEFAULT_KILL_AFTER,
+    concurrency: int | None = None,
+    max_waiting: int | None = None,
+    when_full: WhenFull = "refuse",
+    on_stop: OnStop = "release",
 ) -> Callable[[Callable[P, R]], Job[P, R]]:
     """Register a function as the handler of a job type (by default: the function's name).
 
     The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
     "none" for no limit. With ``retry_on`` only those exceptions are tried again and all others are permanent;
     ``discard_on`` are permanent in any case. ``kill_after`` lies between the request to stop and SIGKILL.
+    ``concurrency`` is how many runs of the type may be at work on one host; those of an ``async def`` function are at
+    work at once in one child, ten by default. With ``max_waiting`` runs in the queue, an enqueue is refused (QueueFull)
+    or, with ``when_full="drop"``, dropped. ``on_stop="drop"`` ends a run that a stopped tick's grace was too short for
+    as cancelled, instead of handing it back.
     Raises ConfigurationError when the name is taken or the function cannot be a handler.
     """
 
     def register(function: Callable[P, R]) -> Job[P, R]:
-        job_type = check_job_type(name or function.__name__)
-        if job_type in _registered:
-            raise ConfigurationError(f"two handlers are named {job_type!r}; a job type has one")
+        policy = make_policy(
+            name or function.__name__,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            backoff=backoff,
+            kill_after=kill_after,
+            concurrency=concurrency,
+            is_async=inspect.iscoroutinefunction(function),
+            max_waiting=max_waiting,
+            when_full=when_full,
+            on_stop=on_stop,
+        )
+        if policy.job_type in _registered:
+            places = f"{_place(_registered[policy.job_type].function)} and {_place(function)}"
+            raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {places}; a job type has one")
         arguments.check_handler(function, reserved=_OPTIONS)
-        policy = Policy(job_type, _attempts(max_attempts), _timeout(timeout), backoff, parse_duration(kill_after))
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or ())
-        _registered[job_type] = registered
+        _registered[policy.job_type] = registered
+        declare(policy)
         return registered
 
     return register
@@ -124,19 +146,8 @@ def registered() -> Mapping[str, Job[Any, Any]]:
     return dict(sorted(_registered.items()))
 
 
-def _attempts(max_attempts: int) -> int:
-    if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or not 1 <= max_attempts <= 1000:
-        raise ConfigurationError(f"max_attempts must be a whole number from 1 to 1000, not {max_attempts!r}")
-    return max_attempts
-
-
-def _timeout(timeout: Duration) -> timedelta | None:
-    if timeout == "none":
-        return None
-    limit = parse_duration(timeout)
-    if not limit:
-        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
-    return limit
+def _place(function: Callable[..., Any]) -> str:
+    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
 
 
 def _tuple(exceptions: type[BaseException] | Exceptions | None) -> Exceptions | None:

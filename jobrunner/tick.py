@@ -15,9 +15,9 @@ import jobrunner
 from jobrunner import clock, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
-from jobrunner.errors import DatabaseUnavailable, JobrunnerError
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
 from jobrunner.execute.groups import GroupFile
-from jobrunner.execute.process import ChildPlan
+from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
 from jobrunner.log import Log
 from jobrunner.model import Owner
@@ -93,7 +93,7 @@ class Tick:
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()
         is_due: bool = self._database.read(ticks.is_anything_due)
-        if is_due and self._config.imports:
+        if is_due and (self._config.imports or self._config.commands):
             self._drain()
 
     def _prune(self) -> None:
@@ -112,8 +112,11 @@ class Tick:
         groups = GroupFile(config.state_dir, self._owner, self._mark)
         if not groups.is_usable:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
-        plan = ChildPlan(config.imports, config.app_dir, self._mark)
-        supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
+        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands))
+        try:
+            supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
+        except OSError as error:
+            raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
         drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types, self._watch)
         with self._stop.waking(supervisor.wake_descriptor):
             try:

@@ -1,18 +1,19 @@
-"""The children of one tick: starting, idle or at work; and one place to wait for all of them."""
+"""The processes of one tick: children that start, idle or work, commands; and one place to wait for all of them."""
 
 from __future__ import annotations
 
 import os
 import selectors
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from jobrunner import clock
+from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.groups import GroupFile
-from jobrunner.execute.process import ChildPlan, ChildProcess
+from jobrunner.execute.interpreter import ChildPlan, ChildProcess
+from jobrunner.execute.process import Process, describe_exit
 from jobrunner.model import Policy
 from jobrunner.text import one_line
 
@@ -38,7 +39,7 @@ class StartFailed:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A frame about the run that the child works on: ``progress`` or ``report``."""
+    """A frame about a run that the child works on: ``progress``, ``output``, ``heard`` or ``report``."""
 
     child: ChildProcess
     frame: Frame
@@ -46,9 +47,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A child has ended that was not asked to leave. Its group has been killed."""
+    """A command has ended, or a child that was not asked to leave. Its group has been killed."""
 
-    child: ChildProcess
+    process: Process
 
 
 Event = Ready | StartFailed | Said | Died
@@ -61,7 +62,7 @@ class _Start:
 
 
 class Supervisor:
-    """Owns the children. Use it from the main thread only; ``wake`` may be called from anywhere."""
+    """Owns the processes. Use it from the main thread only; ``wake`` may be called from anywhere."""
 
     def __init__(self, plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> None:
         self._plan = plan
@@ -73,11 +74,18 @@ class Supervisor:
             os.set_blocking(end, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._starting: dict[ChildProcess, _Start] = {}
-        self._all: dict[ChildProcess, tuple[int, int]] = {}
+        self._all: dict[Process, tuple[int, ...]] = {}
         self.idle: list[ChildProcess] = []
 
-    def __len__(self) -> int:
-        return len(self._all)
+    @property
+    def children(self) -> int:
+        """How many children there are. One that is being killed still is one."""
+        return sum(isinstance(process, ChildProcess) for process in self._all)
+
+    @property
+    def commands(self) -> int:
+        """How many commands are at work."""
+        return len(self._all) - self.children
 
     @property
     def starting(self) -> int:
@@ -93,20 +101,30 @@ class Supervisor:
         """Start a child; a later turn tells when it is ready. Raises OSError when the host cannot start any."""
         child = ChildProcess(self._plan)
         # Noted before it can have children of its own: it has not been told what to import yet.
-        self._groups.add(child.pid)
-        self._all[child] = child.descriptors
+        self._watch(child)
         self._starting[child] = _Start()
-        for descriptor in child.descriptors:
-            self._selector.register(descriptor, selectors.EVENT_READ, child)
 
-    def hand(self, child: ChildProcess, frame: Frame) -> bool:
-        """Give an idle child a run. False: it cannot have started it."""
-        self.idle.remove(child)
+    def start_command(self, line: CommandLine) -> CommandProcess:
+        """Start a command; a later turn tells of its end. Raises OSError when the host cannot start any."""
+        process = CommandProcess(line, self._plan.mark)
+        self._watch(process)
+        process.go()
+        return process
+
+    def _watch(self, process: Process) -> None:
+        self._groups.add(process.pid)
+        self._all[process] = process.descriptors
+        for descriptor in process.descriptors:
+            self._selector.register(descriptor, selectors.EVENT_READ, process)
+
+    def hire(self) -> ChildProcess:
+        """Take an idle child for work; its output begins anew."""
+        child = self.idle.pop(0)
         child.forget_output()
-        return child.send(frame)
+        return child
 
     def take_back(self, child: ChildProcess) -> None:
-        """The child has reported and is idle again."""
+        """The child has done its work and is idle again."""
         child.read_output()
         child.forget_output()
         self.idle.append(child)
@@ -114,34 +132,38 @@ class Supervisor:
     def turn(self, timeout_seconds: float) -> list[Event]:
         """Wait for something to happen, at most that long, and tell what."""
         events: list[Event] = []
-        for key, _ in self._selector.select(max(0.0, timeout_seconds)):
-            child: ChildProcess | None = key.data
-            if child is None:
+        self._ask_who_can_write()
+        for key, ready in self._selector.select(max(0.0, timeout_seconds)):
+            process: Process | None = key.data
+            if process is None:
                 self._drain_wake()
-            elif key.fd == self._all[child][0]:
-                events.extend(self._listen(child))
-            elif not child.read_output():
-                self._unwatch(child, key.fd)
+            elif isinstance(process, ChildProcess) and key.fd != self._all[process][0]:
+                if ready & selectors.EVENT_READ:
+                    events.extend(self._listen(process))
+            elif not process.read_output():
+                self._unwatch(key.fd)
         events.extend(self._bury())
         return events
 
     def close(self) -> None:
-        """End all children: the idle ones by hanging up, whatever is left after a second by force."""
-        for child in self._all:
-            if child in self.idle:
-                self._unwatch(child, self._all[child][0])
-                child.hang_up()
+        """End all: the idle children by hanging up, whatever is left after a second by force."""
+        for process, descriptors in self._all.items():
+            if isinstance(process, ChildProcess) and process in self.idle:
+                self._unwatch(descriptors[1])
+                process.hang_up()
             else:
-                child.kill()
+                process.kill()
         deadline = clock.elapsed() + _GOODBYE_SECONDS
         forced = False
         while self._all and clock.elapsed() < deadline + _UNBURIED_SECONDS:
             if not forced and clock.elapsed() >= deadline:
                 forced = True
-                for child in self._all:
-                    child.kill()
+                for process in self._all:
+                    process.kill()
             self.idle.clear()
-            self.turn(0.02)
+            for event in self.turn(0.02):
+                if isinstance(event, Died):
+                    event.process.close()
         self._selector.close()
         os.close(self._wake_read)
         os.close(self.wake_descriptor)
@@ -151,12 +173,12 @@ class Supervisor:
             start = self._starting.get(child)
             if start is not None:
                 yield from self._greet(child, start, frame)
-            elif frame["kind"] in ("progress", "report"):
+            elif frame["kind"] in ("progress", "output", "heard", "report"):
                 if frame["kind"] == "report":
                     child.read_output()
                 yield Said(child, frame)
         if child.silent_since is not None:
-            self._unwatch(child, self._all[child][0])
+            self._unwatch(self._all[child][1])
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
@@ -175,18 +197,31 @@ class Supervisor:
             self.idle.append(child)
             yield Ready(child, policies)
 
+    def _ask_who_can_write(self) -> None:
+        """Have the next wait end as soon as a child takes more of what it is to be sent."""
+        for process, descriptors in self._all.items():
+            if isinstance(process, ChildProcess):
+                process.flush()
+                interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if process.is_waiting else 0)
+                with suppress(KeyError, ValueError):
+                    if self._selector.get_key(descriptors[1]).events != interest:
+                        self._selector.modify(descriptors[1], interest, process)
+
     def _bury(self) -> Iterator[Event]:
-        for child in list(self._all):
-            start = self._starting.get(child)
-            late = start is not None and clock.elapsed() - child.spawned_at > self._start_limit
-            if late and start is not None and start.error is None:
-                start.error = f"it did not finish within {self._start_limit:g}s"
-                child.kill()
-            self._kill_if_silent(child)
-            if not child.poll():
-                continue
-            child.read_output()
-            yield from self._forget(child, start)
+        for process in list(self._all):
+            if isinstance(process, ChildProcess):
+                self._kill_if_late(process)
+                self._kill_if_silent(process)
+            if process.poll():
+                process.read_output()
+                yield from self._forget(process)
+
+    def _kill_if_late(self, child: ChildProcess) -> None:
+        start = self._starting.get(child)
+        late = start is not None and clock.elapsed() - child.spawned_at > self._start_limit
+        if late and start is not None and start.error is None:
+            start.error = f"it did not finish within {self._start_limit:g}s"
+            child.kill()
 
     def _kill_if_silent(self, child: ChildProcess) -> None:
         # A child that is dying hangs up a moment before it is dead. One that lives on had its descriptors closed
@@ -196,22 +231,20 @@ class Supervisor:
             child.killed_as_silent = not child.poll()
             child.kill()
 
-    def _forget(self, child: ChildProcess, start: _Start | None) -> Iterator[Event]:
-        was_idle = child in self.idle
-        for descriptor in self._all.pop(child):
-            self._unwatch(child, descriptor)
-        self._groups.remove(child.pid)
-        if start is not None:
-            del self._starting[child]
-            yield StartFailed(_why_not_started(child, start))
-        elif was_idle:
-            self.idle.remove(child)
+    def _forget(self, process: Process) -> Iterator[Event]:
+        for descriptor in self._all.pop(process):
+            self._unwatch(descriptor)
+        self._groups.remove(process.pid)
+        if isinstance(process, ChildProcess) and process in self._starting:
+            yield StartFailed(_why_not_started(process, self._starting.pop(process)))
+        elif isinstance(process, ChildProcess) and process in self.idle:
+            self.idle.remove(process)
         else:
-            yield Died(child)
+            yield Died(process)
             return
-        child.close()
+        process.close()
 
-    def _unwatch(self, child: ChildProcess, descriptor: int) -> None:
+    def _unwatch(self, descriptor: int) -> None:
         with suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
 
@@ -226,18 +259,6 @@ def _why_not_started(child: ChildProcess, start: _Start) -> str:
     why = start.error or f"the child {describe_exit(child.exit_status)}"
     # What a module raises may hold anything; this goes into the trail, a log and a terminal.
     return one_line(f"{what} failed: {why}")
-
-
-def describe_exit(status: int | None) -> str:
-    """How a process ended, for people."""
-    if status is None or status >= 0:
-        return f"exited with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    hint = " (out of memory?)" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"
 
 
 def discover_policies(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> list[Policy] | StartFailed:

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from jobrunner import faults
 from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy
-from jobrunner.store import dialect
+from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now
 from jobrunner.store.schema import job_claimable, job_runs
 from jobrunner.text import storable
@@ -46,8 +46,8 @@ class ClaimRequest:
     """What a tick asks for. ``token`` is made by the client, once per claim, before it is sent.
 
     So a claim whose COMMIT got no answer can be found again (``give_back``). ``places`` is how many runs
-    this host may have at work, all its ticks together. ``suspect`` asks for one run that took its owner down
-    at least twice in a row, instead of for the others.
+    this host may have at work, all its ticks together; those of async types, and of the types ``apart``, take none.
+    ``suspect`` asks for one run that took its owner down at least twice in a row, instead of for the others.
     """
 
     owner: Owner
@@ -56,18 +56,19 @@ class ClaimRequest:
     limit: int
     places: int
     lease: timedelta
+    apart: Collection[str] = ()
     suspect: bool = False
     start: bool = True
 
 
 def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
-    """Take up to ``limit`` due runs of the given types, most urgent first, as far as the host has places.
+    """Take up to ``limit`` due runs of the given types, most urgent first, as far as host and types have places.
 
     With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
     """
     hold_places(connection, request.owner.host)
-    limit = min(request.limit, request.places - _places_taken(connection, request.owner.host))
-    if limit <= 0 or not request.policies:
+    limit, limits = _limits(connection, request)
+    if limit <= 0 or not any(limits):
         return []
     values: dict[str, Any] = {
         "limit": limit,
@@ -78,6 +79,7 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     }
     for index, policy in enumerate(request.policies):
         values[f"type_{index}"] = policy.job_type
+        values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
     statement = _claim_statement(len(request.policies), request.suspect, request.start)
@@ -159,14 +161,25 @@ def _held(lease: Lease) -> tuple[Any, ...]:
     return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
 
 
-def _places_taken(connection: Connection, host: str) -> int:
+def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, list[int]]:
+    """How many runs may be claimed in all, and how many of each type."""
     # Live leases only: the runs of a tick that was killed are nobody's work any more.
     statement = (
-        select(func.count())
-        .select_from(job_runs)
-        .where(job_runs.c.status == RUNNING, job_runs.c.host == host, job_runs.c.locked_until > now())
+        select(job_runs.c.job_type, func.count())
+        .where(job_runs.c.status == RUNNING, job_runs.c.host == request.owner.host, job_runs.c.locked_until > now())
+        .group_by(job_runs.c.job_type)
     )
-    return connection.execute(statement).scalar_one()
+    taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
+    apart = {*request.apart, *(policy.job_type for policy in request.policies if policy.is_async)}
+    places = request.places - sum(count for job_type, count in taken.items() if job_type not in apart)
+    shared = max(0, min(request.limit, places))
+    limits = []
+    for policy in request.policies:
+        most = request.limit if policy.is_async else shared
+        if policy.concurrency is not None:
+            most = min(most, policy.concurrency - taken.get(policy.job_type, 0))
+        limits.append(max(0, most))
+    return (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
 
 
 def _claimed(row: RowMapping) -> ClaimedRun:
@@ -176,7 +189,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
         payload=row["payload"],
         attempt=row["attempts"],
         max_attempts=row["max_attempts"],
-        timeout=timedelta(seconds=row["timeout"]) if row["timeout"] else None,
+        timeout=handwritten.read_timeout(row["timeout"]),
         run_at=row["run_at"],
         scheduled_for=row["scheduled_for"],
         started_at=row["claimed_at"],
@@ -194,7 +207,7 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
         select(due.id, due.priority, due.run_at)
         .where(due.job_type == bindparam(f"type_{index}"), fits if suspect else ~fits)
         .order_by(*urgent_first)
-        .limit(bindparam("limit", type_=Integer))
+        .limit(bindparam(f"limit_{index}", type_=Integer))
         .with_for_update(skip_locked=True)
         .subquery(f"of_type_{index}")
         for index in range(type_count)

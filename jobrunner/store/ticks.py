@@ -14,6 +14,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal_column,
     or_,
     select,
     union_all,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 )
 
 from jobrunner import faults
-from jobrunner.lifecycle import Status
+from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES, Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
@@ -69,12 +70,20 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
         select(columns.id)
         .where(columns.job_type == policy.job_type)
         .order_by(columns.priority.desc(), columns.run_at, columns.id)
-        .limit(limit)
+        .limit(limit if policy.concurrency is None else min(limit, policy.concurrency))
         .subquery()
         for policy in policies
     ]
     due = union_all(*[select(one.c.id) for one in each]).limit(limit)
     return len(connection.execute(due).all()) if each else 0
+
+
+def is_suspect_due(connection: Connection) -> bool:
+    """Whether a run is due, of whatever type, that took its owner down often enough to be started alone."""
+    columns = job_claimable.c
+    # A literal, as in the index of the suspects.
+    suspect = columns.lease_expiries >= literal_column(str(SUSPECT_AFTER_EXPIRIES))
+    return bool(connection.execute(select(exists(select(columns.id).where(suspect)))).scalar_one())
 
 
 def take_prune_turn(connection: Connection) -> bool:

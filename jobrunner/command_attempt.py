@@ -1,0 +1,57 @@
+"""A command's attempt: what it is given, and what its end means."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from jobrunner.attempt import Attempt
+from jobrunner.commands import Command
+from jobrunner.execute.command import CommandLine, CommandProcess
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.model import ClaimedRun
+from jobrunner.payload import check_payload, encode_payload
+
+
+def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta) -> CommandLine:
+    """What to start for a run. Raises BadPayload where the payload does not fit the command, or is none."""
+    # Once more: a row may have been changed by hand.
+    payload = check_payload(run.payload, sys.maxsize)
+    last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()
+    return CommandLine(
+        arguments=[argument.encode() for argument in command.arguments_for(run)],
+        cwd=command.cwd,
+        env=command.environment_for(run, environ),
+        stdin=encode_payload(payload).encode(),
+        alarm_seconds=last_resort,
+    )
+
+
+class CommandAttempt(Attempt):
+    """A run in the hands of a command: it reports by its exit status."""
+
+    def __init__(self, run: ClaimedRun, command: Command, process: CommandProcess) -> None:
+        super().__init__(run, command.policy, process)
+        self._command = command
+        self._refusal = process.refusal
+
+    def _send(self, step: str) -> None:
+        # Asked once: a second SIGTERM in mid-flight makes many programs leave their work half undone.
+        if step != "interrupt":
+            super()._send(step)
+
+    def _crashed(self) -> Ending:
+        ending = super()._crashed()
+        status = self.process.exit_status
+        if refusal := self._refusal():
+            return replace(ending, outcome=Outcome.FAILED, error_type="not_started", error=refusal)
+        if status is None or status < 0:
+            return replace(ending, error=(ending.error or "").replace("the handler's process", "the command"))
+        outcome = self._command.meaning_of(status)
+        if outcome is Outcome.SUCCEEDED:
+            return replace(ending, outcome=outcome, error_type=None, error=None, wait=None)
+        said = self.tail.last_line()
+        told = f"exit status {status}: {said}" if said else f"exit status {status}"
+        return replace(ending, outcome=outcome, error_type="exit_status", error=told)

@@ -1,0 +1,136 @@
+"""Job types that are programs: how one is started for a run, and what its exit status means. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jobrunner.errors import BadPayload, ConfigurationError
+from jobrunner.lifecycle import Outcome
+from jobrunner.model import ClaimedRun, Policy
+
+SHELL = "/bin/sh"
+DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
+"""Not given to a command unless it is asked for with ``pass_env``."""
+
+_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot")
+_PAYLOAD = "payload."
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the configuration file. ``retry_codes`` None: whatever is neither success nor permanent.
+
+    ``argv`` holds placeholders as whole arguments; that of a shell command is ``/bin/sh -c …`` without any.
+    """
+
+    policy: Policy
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    pass_env: tuple[str, ...]
+    success_codes: frozenset[int]
+    retry_codes: frozenset[int] | None
+    discard_codes: frozenset[int]
+
+    def arguments_for(self, run: ClaimedRun) -> list[str]:
+        """The argument list of one run. Raises BadPayload where a placeholder has nothing to stand for."""
+        arguments: list[str] = []
+        for argument in self.argv:
+            match = _PLACEHOLDER.fullmatch(argument)
+            arguments.append(argument if match is None else _filled(match.group(1), run, "--" in arguments))
+        return arguments
+
+    def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The whole environment of one run: the tick's without the database's URL, the ids, and ``env``.
+
+        In bytes: what is inherited stays as it came, and what is ours is UTF-8 whatever the locale.
+        """
+        ids = {f"JOBRUNNER_{name.upper()}": value for name, value in _fields_of(run).items()}
+        # The ids, too: a tick may have been started by a command.
+        ours = {name.encode() for name in {*DATABASE_URLS, *ids} - set(self.pass_env)}
+        inherited = {name: value for name, value in environ.items() if name not in ours}
+        given = {name: value for name, value in {**ids, **self.env}.items() if value is not None}
+        return inherited | {name.encode(): value.encode() for name, value in given.items()}
+
+    def meaning_of(self, code: int) -> Outcome:
+        """What an exit status means: succeeded, failed (to be tried again) or discarded (for good)."""
+        if code in self.success_codes:
+            return Outcome.SUCCEEDED
+        if code in self.discard_codes or (self.retry_codes is not None and code not in self.retry_codes):
+            return Outcome.DISCARDED
+        return Outcome.FAILED
+
+
+def check_argument(argument: str) -> None:
+    """Raise ConfigurationError for a placeholder that means nothing, or that is only a part of its argument."""
+    if match := _PLACEHOLDER.fullmatch(argument):
+        name = match.group(1)
+        if not _is_known(name):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [*_FIELDS, "payload.NAME"], n=1, cutoff=0.5)
+            meant = f"; did you mean {{{near[0]}}}?" if near else "."
+            raise ConfigurationError(
+                f"{argument} is not a placeholder{meant} There are {', '.join(f'{{{each}}}' for each in _FIELDS)}"
+                " and {payload.NAME}"
+            )
+        return
+    partly = [each for each in _PLACEHOLDER.findall(argument) if _is_known(each)]
+    if partly:
+        raise ConfigurationError(
+            # The argument itself may hold a secret.
+            f"the placeholder {{{partly[0]}}} must be a whole argument, not a part of one: what a payload says must not"
+            " become half of something else"
+        )
+
+
+def placeholders_in(text: str) -> list[str]:
+    """The placeholders that a shell's command line seems to hope for."""
+    return [each for each in _PLACEHOLDER.findall(text) if _is_known(each)]
+
+
+def _is_known(name: str) -> bool:
+    return name in _FIELDS or name.startswith(_PAYLOAD)
+
+
+def _fields_of(run: ClaimedRun) -> dict[str, str | None]:
+    return {
+        "run_id": str(run.lease.run_id),
+        "job_type": run.job_type,
+        "attempt": str(run.attempt),
+        "max_attempts": str(run.max_attempts),
+        "slot": None if run.scheduled_for is None else _instant(run.scheduled_for),
+    }
+
+
+def _instant(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _filled(name: str, run: ClaimedRun, may_be_option: bool) -> str:
+    if not name.startswith(_PAYLOAD):
+        value = _fields_of(run)[name]
+        if value is None:
+            raise BadPayload(f"the command asks for {{{name}}}, but this run stands for no slot of a schedule")
+        return value
+    return _from_payload(name.removeprefix(_PAYLOAD), run.payload, may_be_option)
+
+
+def _from_payload(key: str, payload: Mapping[str, object], may_be_option: bool) -> str:
+    if not isinstance(payload, Mapping) or key not in payload:
+        raise BadPayload(f"the command asks for {{payload.{key}}}, which the payload does not have")
+    value = payload[key]
+    if isinstance(value, bool | int | float):
+        value = json.dumps(value)
+    if not isinstance(value, str):
+        raise BadPayload(f"the command asks for {{payload.{key}}}, which is not text or a number")
+    if value.startswith("-") and not may_be_option:
+        # A payload is data: it must not be able to switch on an option of the program.
+        raise BadPayload(f'the value of {{payload.{key}}} begins with "-"; put "--" before it in the command')
+    return value

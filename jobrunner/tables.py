@@ -1,0 +1,75 @@
+"""Reading a table of the configuration file key by key, so that each mistake is told with its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from jobrunner.errors import ConfigurationError, JobrunnerError
+
+T = TypeVar("T")
+_KINDS: dict[type, str] = {
+    str: "text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+    float: "a number",
+}
+
+
+class TableReader:
+    """One table. Each ``take`` knows a key; ``close`` refuses what is left over, naming the nearest right key."""
+
+    def __init__(self, path: str, values: Mapping[str, Any], hints: Mapping[str, str] | None = None) -> None:
+        self._path = path
+        self._left = dict(values)
+        self._known: list[str] = []
+        self._hints = hints or {}
+
+    def take(self, key: str, kind: type[T]) -> T | None:
+        """The value of the key; None where it is not given."""
+        self._known.append(key)
+        if key not in self._left:
+            return None
+        value = self._left.pop(key)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.wrong(key, f"must be {_KINDS[kind]}, not {_described(value)}")
+        return value
+
+    def take_list(self, key: str, kind: type[T]) -> list[T] | None:
+        """A list whose members are all of one kind; None where it is not given."""
+        values = self.take(key, list)
+        for value in values or ():
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise self.wrong(key, f"must be a list of which each member is {_KINDS[kind]}, not {_described(value)}")
+        return values
+
+    def take_any(self, key: str) -> Any:
+        """The value of the key as it is; None where it is not given."""
+        self._known.append(key)
+        return self._left.pop(key, None)
+
+    def close(self) -> None:
+        """Raise ConfigurationError for the first key that nobody has asked for."""
+        for key in self._left:
+            if key in self._hints:
+                raise self.wrong(key, self._hints[key])
+            raise self.wrong(key, f"is not a key of this table; {nearest(key, self._known)}")
+
+    def wrong(self, key: str, what: str | JobrunnerError) -> ConfigurationError:
+        """The error of a key, for the caller to raise."""
+        return ConfigurationError(f"{self._path}.{key}: {what}" if self._path else f"{key}: {what}")
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """What was probably meant, for the end of a message."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+
+
+def _described(value: object) -> str:
+    # The kind only: a value that stands in the wrong place may be a secret.
+    return _KINDS.get(type(value), f"a {type(value).__name__}")

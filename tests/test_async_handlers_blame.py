@@ -1,0 +1,220 @@
+"""When the child of many async runs has to be killed, or dies: who is charged, and that the others are not."""
+
+import os
+import signal
+
+import pytest
+
+from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
+from harness import App, Commands, Database, wait_for
+
+HANDLERS = """
+import asyncio, ctypes, threading
+
+
+async def until(path):
+    while not os.path.exists(path):
+        await asyncio.sleep(0.01)
+
+
+@job("hold", concurrency=40, timeout="5m", max_attempts=1)
+async def hold(ctx: Context, path: str):
+    leave_trace(ctx)
+    await until(path)
+
+
+@job("brief", timeout="700ms", kill_after="600ms", max_attempts=1)
+async def brief(ctx: Context):
+    leave_trace(ctx)
+    await asyncio.sleep(600)
+
+
+@job("block", timeout="5m", max_attempts=1)
+async def block(ctx: Context):
+    leave_trace(ctx)
+    print("about to block")
+    time.sleep(600)
+
+
+@job("block_below", timeout="700ms", kill_after="600ms", max_attempts=1)
+async def block_below(ctx: Context):
+    async def below():
+        while True:
+            pass
+    await asyncio.gather(below())
+
+
+@job("stubborn", timeout="700ms", kill_after="600ms", max_attempts=1)
+async def stubborn(ctx: Context):
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            print("I stay")
+
+
+@job("crash", max_attempts=2)
+async def crash(ctx: Context, how: str):
+    leave_trace(ctx)
+    await asyncio.sleep(0.2)
+    if how == "segfault":
+        ctypes.string_at(0)
+    if how == "exit":
+        os._exit(7)
+    if how == "abort":
+        os.abort()
+    if how == "thread":
+        # Past the loop's knowledge: nobody's turn.
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), 9)).start()
+        await asyncio.sleep(600)
+"""
+
+
+@pytest.fixture
+def app(app: App) -> App:
+    app.add(HANDLERS)
+    return app
+
+
+def wait_for_attempts(app: App, count: int) -> None:
+    wait_for(lambda: len(app.trace()) >= count, 30, f"{count} attempts begun")
+
+
+def assert_uncharged_and_succeeded(database: Database, run_id: int) -> None:
+    run = run_of(database, run_id)
+    assert (run["status"], run["attempts"]) == ("succeeded", 1)
+    outcomes = [attempt["outcome"] for attempt in attempts_of(database, run_id)]
+    assert outcomes[-1] == "succeeded"
+    assert set(outcomes[:-1]) == {"released"}
+
+
+@pytest.mark.promise("P6", "P7", "P8")
+def test_one_that_will_not_be_cancelled_is_killed_and_its_neighbours_start_again_uncharged(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    held = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(3)]
+    stubborn = queue(database, "stubborn")
+    tick = jobrunner.start("tick")
+    wait_for_attempts(app, 6)
+    app.release("go")
+    assert tick.communicate(timeout=30) == ("", "")
+    attempt = attempt_of(database, stubborn)
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
+    assert attempt["output"] == "I stay\nI stay\n"
+    for run_id in held:
+        assert_uncharged_and_succeeded(database, run_id)
+        assert f"because of run {stubborn} (stubborn)" in attempts_of(database, run_id)[0]["error"]
+
+
+@pytest.mark.promise("P7", "P8")
+def test_one_that_holds_the_loop_is_charged_and_not_the_one_whose_time_ran_out_for_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    held = queue(database, "hold", {"path": str(app.path("go"))})
+    # In one claim by age: it waits in the loop before the other holds it.
+    brief = queue(database, "brief")
+    block = queue(database, "block")
+    tick = jobrunner.start("tick")
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [block])
+    attempt = attempt_of(database, block)
+    assert attempt["error_type"] == "blocked_loop"
+    assert "2 other(s)" in attempt["error"]
+    assert "in block" in attempt["traceback"]
+    assert attempt["output"] == "about to block\n"
+    # The brief one gets another chance, with its whole time, and then is to blame itself.
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [brief])
+    assert [each["outcome"] for each in attempts_of(database, brief)] == ["released", "timed_out"]
+    app.release("go")
+    assert tick.communicate(timeout=30) == ("", "")
+    assert_uncharged_and_succeeded(database, held)
+
+
+@pytest.mark.promise("P6", "P8")
+def test_an_endless_loop_below_the_handler_is_the_handlers(jobrunner: Commands, app: App, database: Database) -> None:
+    held = queue(database, "hold", {"path": str(app.path("go"))})
+    endless = queue(database, "block_below")
+    tick = jobrunner.start("tick")
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [endless])
+    attempt = attempt_of(database, endless)
+    assert (attempt["outcome"], attempt["error"]) == ("timed_out", "timed out after 700ms; it had to be killed")
+    assert "in below" in attempt["traceback"]
+    app.release("go")
+    assert tick.communicate(timeout=30) == ("", "")
+    assert_uncharged_and_succeeded(database, held)
+
+
+@pytest.mark.promise("P7", "P8")
+@pytest.mark.parametrize("how", ["segfault", "exit", "abort"])
+def test_one_that_crashes_the_child_is_charged_alone(
+    jobrunner: Commands, app: App, database: Database, how: str
+) -> None:
+    held = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(3)]
+    crash = queue(database, "crash", {"how": how})
+    tick = jobrunner.start("tick")
+    # A second attempt of the others: the first child is gone.
+    wait_for_attempts(app, 7)
+    app.release("go")
+    assert tick.communicate(timeout=30) == ("", "")
+    assert (status_of(database, crash), run_of(database, crash)["attempts"]) == ("failed", 1)
+    assert attempt_of(database, crash)["outcome"] == "crashed"
+    for run_id in held:
+        assert_uncharged_and_succeeded(database, run_id)
+
+
+@pytest.mark.promise("P7", "P8")
+def test_when_nobody_knows_who_it_was_they_run_one_at_a_time_until_it_shows(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.release("go")
+    crash = queue(database, "crash", {"how": "thread"}, max_attempts=1)
+    # At work beside it at first: they only end when the file is there.
+    held = [queue(database, "hold", {"path": str(app.path("later"))}) for _ in range(3)]
+    tick = jobrunner.start("tick")
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [crash])
+    outcomes = [attempt["outcome"] for attempt in attempts_of(database, crash)]
+    assert (status_of(database, crash), outcomes) == ("dead", ["released", "crashed"])
+    app.release("later")
+    assert tick.communicate(timeout=30) == ("", "")
+    for run_id in held:
+        assert_uncharged_and_succeeded(database, run_id)
+
+
+@pytest.mark.promise("P1", "P7", "P8")
+def test_async_runs_of_a_killed_tick_are_recovered_and_none_works_on(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    runs = [queue(database, "hold", {"path": str(app.path("go"))}, max_attempts=3) for _ in range(4)]
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
+    wait_for_attempts(app, 4)
+    os.kill(tick.pid, signal.SIGKILL)
+    wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
+    app.release("go")
+    database.wait_until("SELECT count(*) = 4 FROM job_recoverable")
+    jobrunner.tick()
+    for run_id in runs:
+        assert [attempt["outcome"] for attempt in attempts_of(database, run_id)] == ["lease_expired"]
+        database.execute("UPDATE job_runs SET run_at = ? WHERE id = ?", [database.now(), run_id])
+    jobrunner.tick()
+    assert {status_of(database, run_id) for run_id in runs} == {"succeeded"}
+
+
+@pytest.mark.promise("P6", "P8")
+def test_async_handlers_end_themselves_when_their_tick_stands_still(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    run_id = queue(database, "brief")
+    tick = jobrunner.start("tick", "--grace", "500ms")
+    (line,) = wait_for(app.trace, 30, "the handler is at work")
+    tick.send_signal(signal.SIGSTOP)
+    wait_for(lambda: not is_alive(line.pid), 30, "the child is dead")
+    tick.send_signal(signal.SIGCONT)
+    assert tick.communicate(timeout=30) == ("", "")
+    assert attempt_of(database, run_id)["outcome"] == "timed_out"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
