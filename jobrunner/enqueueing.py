@@ -5,25 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from jobrunner import config
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.payload import check_payload
-from jobrunner.store.database import Connection
+from jobrunner.policies import declared
+from jobrunner.store.borrowed import Transaction, connection_of
 from jobrunner.store.runs import Enqueued, NewRun
 from jobrunner.store.runs import enqueue as insert_run
 from jobrunner.text import storable
 
-if TYPE_CHECKING:
-    # For the annotation only: it takes a tenth of a second to import, and who has a session has it already.
-    from sqlalchemy.orm import Session
-
-Transaction: TypeAlias = "Connection | Session"
-
-__all__ = ["Enqueued", "enqueue", "new_run"]
+__all__ = ["Enqueued", "Transaction", "enqueue", "new_run"]
 
 
 def enqueue(
@@ -37,11 +32,17 @@ def enqueue(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
 ) -> Enqueued:
-    """Insert a run through the caller's SQLAlchemy connection or session, and never commit it.
+    """Insert a run through the caller's own connection, and never commit it.
 
-    The run appears if and only if the caller's transaction commits. ``run_at`` is an aware datetime, or a
-    timedelta from now. A higher ``priority`` runs first (-1000 to 1000). A key that was ever used for this job type
-    gives the id it was used for, with ``created`` False. Raises UsageError or BadPayload before anything is sent.
+    ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
+    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
+    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). A key that was ever used
+    for this job type gives the id it was used for, with ``created`` False. Raises UsageError or BadPayload before
+    anything is sent.
+
+    Where the type has a ``max_waiting`` and as many runs wait, nothing is inserted: QueueFull is raised, and the
+    transaction is as good as before, or with ``when_full="drop"`` the answer's ``id`` is None. To be exact, enqueues of
+    such a type wait for each other until the transaction of each ends: make it a short one.
     """
     limit = config.load(os.environ).payload_limit
     new = new_run(
@@ -54,8 +55,8 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    connection = transaction if isinstance(transaction, Connection) else transaction.connection()
-    return insert_run(connection, new)
+    with connection_of(transaction) as connection:
+        return insert_run(connection, new, declared(job_type))
 
 
 def new_run(

@@ -30,6 +30,14 @@ class BadSchedule(UsageError):
     """The cron expression or the time zone cannot be used."""
 
 
+class QueueFull(JobrunnerError):
+    """As many runs of the type wait as its ``max_waiting`` allows: nothing was inserted."""
+
+
+class LimitHeld(JobrunnerError):
+    """Another transaction has enqueued a run of a type with a limit, and takes its time to end."""
+
+
 class UnknownJobType(UsageError):
     """No handler of that name on this host."""
 

@@ -45,6 +45,7 @@ class Event(StrEnum):
     GIVE_UP = "give up"
     HAND_BACK = "hand back"
     RELEASE = "release"
+    DROP = "drop"
     CANCEL = "cancel"
     DISCARD = "discard"
     RETRY = "retry"
@@ -70,6 +71,7 @@ TRANSITIONS = (
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
     Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
+    Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "shut down at work, on_stop = drop"),
     Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
     Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"),
     Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
@@ -101,6 +103,7 @@ class Outcome(StrEnum):
     CRASHED = "crashed"
     LEASE_EXPIRED = "lease_expired"
     RELEASED = "released"
+    DROPPED = "dropped"
     SNOOZED = "snoozed"
     CANCELLED = "cancelled"
 
@@ -167,6 +170,8 @@ def decide(run: Standing, ending: Ending, default_wait: Callable[[int], timedelt
         return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
     if ending.outcome is Outcome.RELEASED:
         return _release(run, ending, default_wait)
+    if ending.outcome is Outcome.DROPPED:
+        return _verdict(run, Event.DROP, ending)
     return _charge(run, ending, default_wait)
 
 

@@ -13,6 +13,7 @@ _WORDS = {
     Event.GIVE_UP: "dead",
     Event.CANCEL: "cancelled",
     Event.RELEASE: "released",
+    Event.DROP: "dropped",
     Event.HAND_BACK: "released",
 }
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from jobrunner.config import Config
-from jobrunner.errors import UsageError
+from jobrunner.errors import LimitHeld, UsageError
+from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
 from jobrunner.model import Definition
 from jobrunner.names import check_job_type
@@ -49,6 +50,9 @@ def plan(definition: Definition, now: datetime, payload_limit: int = DEFAULT_LIM
 
 def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and passed over."""
+    # Commands are known without starting a child; the limits of handlers come with the first child's greeting.
+    if config.commands:
+        declare_limits(database, [command.policy for command in config.commands.values()], log)
     seen: set[int] = set()
     while True:
         ids = database.read(lambda connection: schedules.expandable(connection, _BATCH + len(seen)))
@@ -62,7 +66,12 @@ def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -
 
 def _expand_one(config: Config, database: Database, definition_id: int, log: Log, counts: Counter[str]) -> None:
     planned = partial(plan, payload_limit=config.payload_limit)
-    expanded = database.write(lambda connection: schedules.expand(connection, definition_id, planned))
+    try:
+        expanded = database.write(lambda connection: schedules.expand(connection, definition_id, planned))
+    except LimitHeld as error:
+        # Its watermark has not moved: the next tick sees the same slot.
+        log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
+        return
     database.reach("expand.committed")
     if expanded is None:
         return
@@ -78,6 +87,18 @@ def _expand_one(config: Config, database: Database, definition_id: int, log: Log
             job_type=expanded.definition.job_type,
             slot=str(expanded.expansion.slot),
             result="queued",
+        )
+    if expanded.full is not None:
+        counts["skipped"] += 1
+        log.warning(
+            "skipped",
+            schedule=name,
+            job_type=expanded.definition.job_type,
+            slots=1,
+            first=str(expanded.expansion.slot),
+            last=str(expanded.expansion.slot),
+            result="max_waiting",
+            max_waiting=expanded.full.max_waiting,
         )
     if expanded.expansion.skipped is not None:
         first, last, count = expanded.expansion.skipped

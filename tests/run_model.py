@@ -68,6 +68,8 @@ def ends_at(row: Row, outcome: Outcome) -> tuple[Status, int]:
         return Status.CANCELLED, attempts
     if not started:
         return Status.QUEUED, attempts
+    if outcome is Outcome.DROPPED:
+        return Status.CANCELLED, attempts
     if outcome is Outcome.SNOOZED or (outcome is Outcome.RELEASED and row["releases"] < 9):
         return Status.QUEUED, attempts - 1
     if outcome is Outcome.DISCARDED or attempts >= row["max_attempts"]:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, event
 from harness import Database, PostgresDatabase, postgresql_only, sqlite_only
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import Lease, Owner, Policy
-from jobrunner.store import claims, endings, runs, schedules, ticks
+from jobrunner.store import claims, endings, limits, runs, schedules, ticks
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
@@ -68,6 +68,10 @@ SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_no
        'here', repeat('t', 32), jobrunner_now(), jobrunner_now(), 1, 5,
        jobrunner_now() + CASE WHEN n <= 20 THEN interval '9 minutes' ELSE interval '-1 second' END
 FROM generate_series(1, 30) AS n
+"""
+LIMITS = """
+INSERT INTO job_types (job_type, max_waiting, when_full, updated_at)
+SELECT job_type, 100, 'refuse', {now} FROM (SELECT 'limited' AS job_type UNION ALL SELECT 'known_too') AS limited
 """
 
 
@@ -179,6 +183,9 @@ CALLS: dict[str, Callable[[Connection], Any]] = {
     "expandable": lambda connection: schedules.expandable(connection, 500),
     "prune, nothing old": lambda connection: ticks.prune(connection, KEEP),
     "enqueue": lambda connection: runs.enqueue(connection, NewRun("known", {}, idempotency_key="k")),
+    "enqueue of a limited type": lambda connection: runs.enqueue(connection, NewRun("limited", {})),
+    "enqueue of a full type": lambda connection: runs.insert_if_room(connection, NewRun("known_too", {})),
+    "what is limited": lambda connection: limits.differing(connection, KNOWN),
     "cancel": lambda connection: runs.cancel(connection, 7, "someone"),
 }
 
@@ -198,7 +205,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute(LATER)
         assert not store.read(ticks.is_anything_due)
         problems = unbounded(store, "idle", idle)
-        for statement in (FRONT, DUE, QUEUE, RUNNING):
+        for statement in (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()")):
             database.execute(statement)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", CALLS)
@@ -265,6 +272,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
             f" SELECT 'known', '{{}}', 'succeeded', 0, {past}, {past}, {past}, {past} FROM numbers"
         )
         database.execute("ANALYZE")
+    database.execute(LIMITS.format(now=0))
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     plans: dict[str, list[str]] = {}
 
@@ -288,6 +296,8 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     assert used["claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
     assert used["claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
     assert used["count claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
+    for name in ("enqueue of a limited type", "enqueue of a full type"):
+        assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
     assert "job_runs_due (run_at<?)" in used["is anything due"]
     for name in ("is anything due", "recover", "expired owners", "claim"):
         assert "job_runs_lease" in used[name], (name, used[name])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 
 from harness import Database
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Outcome, Status
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
 from jobrunner.store import claims, endings, runs
 from jobrunner.store.claims import ClaimRequest
@@ -167,6 +167,8 @@ class Runs(People):
         assert (row["status"], row["attempts"]) == ends_at(old, ending.outcome)
         assert (answer.run_id, answer.verdict.status, answer.run_at) == (run_id, row["status"], row["run_at"])
         assert row["status"] != Status.SUCCEEDED or row["result"] == [1]
+        if answer.verdict.event is Event.DROP:
+            assert (row["error_type"], row["last_error"], row["failed_at"]) == ("E", "x\ufffdy z", old["failed_at"])
 
     @rule(pick=picks, ending=endings_of_owners)
     @precondition(lambda self: self.claims(live=False))
@@ -271,7 +273,7 @@ class Runs(People):
 
     def end_all(self, suspect: bool) -> None:
         owner, policies = OWNERS[0], list(POLICIES.values())
-        request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, suspect)
+        request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, suspect=suspect)
         for run in self.write(lambda connection: claims.claim(connection, request)):
             self.write(partial(endings.finalize, owner=owner, lease=run.lease, ending=Ending(Outcome.SUCCEEDED)))
 

@@ -86,6 +86,17 @@ CREATE TABLE job_keys (
   created_at {time} NOT NULL,
   CONSTRAINT job_keys_pkey PRIMARY KEY (job_type, idempotency_key)
 );
+CREATE TABLE job_types (
+  job_type VARCHAR(200) NOT NULL,
+  max_waiting {key},
+  when_full VARCHAR(20) NOT NULL,
+  dropped {key} NOT NULL DEFAULT 0,
+  dropped_at {time},
+  updated_at {time} NOT NULL,
+  CONSTRAINT job_types_pkey PRIMARY KEY (job_type),
+  CONSTRAINT job_types_limit CHECK (max_waiting > 0),
+  CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
+);
 CREATE TABLE job_attempts (
   id {identity},
   run_id {key} NOT NULL,
@@ -157,7 +168,7 @@ CREATE VIEW job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("events", "ticks", "attempts", "keys", "runs", "definitions", "state")
+NAMES = ("events", "ticks", "attempts", "types", "keys", "runs", "definitions", "state")
 VIEW_NAMES = ("stuck", "dead", "due", "recoverable", "expandable", "claimable")
 
 
@@ -172,11 +183,11 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     for view in VIEW_NAMES:
-        op.execute(f"DROP VIEW job_{view}")
+        op.execute(f"DROP VIEW IF EXISTS job_{view}")
     for statement in dialect.clock_removal(op.get_context().dialect.name):
         op.execute(statement)
     for table in NAMES:
-        op.execute(f"DROP TABLE job_{table}")
+        op.execute(f"DROP TABLE IF EXISTS job_{table}")
 
 
 def _run(script: str, words: dict[str, str]) -> None:

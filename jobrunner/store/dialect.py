@@ -6,7 +6,6 @@ call is cut, what an error means, and how the places of one host are counted by 
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -16,15 +15,19 @@ from typing import Any, cast
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
     Connection,
     Dialect,
     Engine,
     Float,
     Integer,
     NullPool,
+    Select,
     Table,
     create_engine,
     event,
+    literal,
+    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
@@ -34,6 +37,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from jobrunner.store import handwritten
 from jobrunner.store.location import Location
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,9 +82,12 @@ class UtcTime(TypeDecorator[datetime]):
         """Always aware, always UTC."""
         if value is None:
             return None
-        if dialect.name == "sqlite":
-            return _EPOCH + timedelta(microseconds=value)
-        return cast(datetime, value).astimezone(UTC)
+        try:
+            if dialect.name == "sqlite":
+                return _EPOCH + timedelta(microseconds=value)
+            return cast(datetime, value).astimezone(UTC)
+        except (OverflowError, TypeError):
+            return handwritten.nearest_instant(is_past=isinstance(value, int | float) and value < 0)
 
 
 # Keys that only ever grow: SQLite's rowid alias must be plain INTEGER, which is 64 bits wide there.
@@ -160,7 +167,7 @@ def clock_statements(dialect_name: str) -> list[str]:
 
 def clock_removal(dialect_name: str) -> list[str]:
     """The inverse of ``clock_statements``."""
-    return [] if dialect_name == "sqlite" else ["DROP FUNCTION jobrunner_now()"]
+    return [] if dialect_name == "sqlite" else ["DROP FUNCTION IF EXISTS jobrunner_now()"]
 
 
 def open_engine(location: Location, *, patience: timedelta) -> Engine:
@@ -168,9 +175,10 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
     if location.file is not None:
         return _sqlite_engine(location, patience)
     url = location.url.set(drivername="postgresql+psycopg")
-    return create_engine(
+    engine = create_engine(
         url,
         poolclass=NullPool,
+        json_deserializer=handwritten.read_json,
         # An error of a statement would repeat the payload.
         hide_parameters=True,
         # A role or database may default to a stricter level, in which SKIP LOCKED fails instead of skipping.
@@ -183,6 +191,8 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
             **({} if "keepalives_idle" in url.query else {"keepalives_idle": 15, "keepalives_interval": 5}),
         },
     )
+    event.listen(engine, "connect", handwritten.read_any_instant)
+    return engine
 
 
 def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
@@ -193,12 +203,13 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
         f"sqlite:///{uri}",
         poolclass=NullPool,
         hide_parameters=True,
-        json_deserializer=_read_json,
+        json_deserializer=handwritten.read_json,
         connect_args={"timeout": patience.total_seconds(), "check_same_thread": False},
     )
 
     def prepare(connection: Any, _: Any) -> None:
         connection.isolation_level = None
+        connection.text_factory = handwritten.read_text
         connection.execute("PRAGMA foreign_keys = ON")
         # NORMAL may lose the last commits at a power cut: a finished run would run again.
         connection.execute("PRAGMA synchronous = FULL")
@@ -211,15 +222,6 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
-
-
-def _read_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        # Somebody wrote it into the file by hand. As text it is refused where it is looked at; an error here
-        # would end every tick that reads the row.
-        return text
 
 
 def _quoted(path: str) -> str:
@@ -264,12 +266,49 @@ def lock_host_places(connection: Connection, host: str) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"), {"host": host})
 
 
-def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
-    """Insert a row unless a unique key of it is taken: False. PostgreSQL waits for the outcome of a rival."""
-    build = sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert
+def wait_briefly_for_locks(connection: Connection) -> None:
+    """From here to the end of the transaction, no lock is waited for longer than a second.
+
+    On SQLite the one lock there is has been waited for already, when the transaction began.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = '1s'"))
+
+
+def insert_or_skip(
+    connection: Connection, table: Table, values: dict[str, Any], *, unless: ColumnElement[bool] | None = None
+) -> bool:
+    """Insert a row unless a unique key of it is taken, or ``unless`` is true: False.
+
+    PostgreSQL waits for the outcome of a rival.
+    """
     key = next(iter(table.primary_key))
-    statement = build(table).values(**values).on_conflict_do_nothing().returning(key)
-    return connection.execute(statement).one_or_none() is not None
+    statement = _insert(connection, table)
+    if unless is None:
+        statement = statement.values(**values)
+    else:
+        statement = statement.from_select(list(values), row_unless(table, values, unless))
+    return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None
+
+
+def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
+    """Insert a row, or give the one of this primary key these values."""
+    statement = _insert(connection, table).values(**key, **values)
+    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert)(table)
+
+
+def row_unless(table: Table, values: dict[str, Any], unless: ColumnElement[bool]) -> Select[Any]:
+    """One row of these values, or none: for an INSERT that asks and writes in one statement."""
+    # Typed: a bare parameter in a SELECT is of no type to PostgreSQL.
+    typed = (
+        value if isinstance(value, ColumnElement) else literal(value, table.c[name].type)
+        for name, value in values.items()
+    )
+    return select(*typed).where(~unless)
 
 
 def waits_unfairly(engine: Engine) -> bool:

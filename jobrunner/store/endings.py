@@ -167,6 +167,8 @@ def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datet
         columns |= {"error_type": null(), "last_error": null(), "result": ending.result}
     elif verdict.event in (Event.FAIL, Event.GIVE_UP):
         columns |= {"error_type": verdict.error_type, "last_error": verdict.error, "failed_at": at}
+    elif verdict.event is Event.DROP:
+        columns |= {"error_type": verdict.error_type, "last_error": verdict.error}
     return columns
 
 
@@ -181,7 +183,8 @@ def _record_attempt(connection: Connection, row: RowMapping, verdict: Verdict, e
             attempt=row["attempts"],
             lease_token=row["lease_token"],
             worker=row["locked_by"],
-            host=row["host"],
+            # None only by hand; the trail without a host is better than a run that nobody can recover.
+            host=row["host"] or "",
             started_at=row["started_at"] or row["claimed_at"],
             finished_at=row["now"],
             outcome=verdict.outcome.value,

@@ -21,6 +21,11 @@ def is_transient(error: exc.DBAPIError) -> bool:
     return re.search(r"(database|table) is locked|^interrupted$", str(error.orig)) is not None
 
 
+def is_lock_timeout(error: exc.DBAPIError) -> bool:
+    """Whether the statement waited for another transaction's lock for as long as it was told to."""
+    return getattr(error.orig, "sqlstate", None) == "55P03"
+
+
 def is_lost(error: exc.DBAPIError) -> bool:
     """Whether the connection is gone, and with it the answer to what was last sent."""
     state = getattr(error.orig, "sqlstate", None) or ""
@@ -72,7 +77,8 @@ _REASONS = (
     (r"refused", "nothing listens there (connection refused)"),
     (r"timeout|timed out", "it did not answer in time"),
     (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
-    (r"no such file|unable to open", "there is no such file or socket, or it may not be opened"),
+    (r"no such file", "there is no such file or socket"),
+    (r"unable to open", "it cannot be opened, or nothing can be written beside it (permissions, read-only, full)"),
     (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),
     (r"readonly|read-only", "it is read-only"),
     (r"locked|busy|interrupted", "another process holds its lock"),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, column, select, table
+from sqlalchemy import Connection, column, exc, func, select, table, text
 
-from jobrunner.errors import DatabaseUnavailable, SchemaMismatch
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
+from jobrunner.folders import make_private
 from jobrunner.store import dialect
 from jobrunner.store.database import Database
 from jobrunner.store.location import Location
-from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE, job_state
+from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE, job_runs, job_state
 
 
 def migrate(database: Database) -> bool:
@@ -26,7 +28,19 @@ def migrate(database: Database) -> bool:
     if database.location.is_missing():
         return create_file(database)
     dialect.prepare_file(database.connect())
-    return database.write(_upgrade)
+    with _told_in_one_line(database):
+        return database.write(_upgrade)
+
+
+def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
+    """Take the schema back to an older version; 0 removes all that jobrunner ever made. True: it changed.
+
+    Raises UsageError that says what would be lost, unless ``delete_data``, and where the way is up.
+    """
+    if database.location.is_missing():
+        raise DatabaseUnavailable(f"there is no database at {database.location.file}")
+    with _told_in_one_line(database):
+        return database.write(lambda connection: _downgrade(connection, version, database.location, delete_data))
 
 
 def create_file(database: Database) -> bool:
@@ -38,7 +52,7 @@ def create_file(database: Database) -> bool:
     assert final is not None
     temporary = final.with_name(f".{final.name}.{secrets.token_hex(8)}")
     try:
-        final.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(final.parent)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
@@ -83,25 +97,58 @@ def migration_sql(location: Location) -> str:
     name = "postgresql" if location.file is None else "sqlite"
     output = io.StringIO(dialect.file_preparation(name))
     output.seek(0, io.SEEK_END)
-    _run("head", sql=True, dialect_name=name, output=output)
+    _run("upgrade", "head", sql=True, dialect_name=name, output=output)
     return output.getvalue()
 
 
 def _upgrade(connection: Connection) -> bool:
-    dialect.lock_migrations(connection)
-    before = _revision(connection)
-    if before is not None and before > SCHEMA_REVISION:
-        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
-    _run("head", connection=connection)
+    before = _locked_version(connection)
+    _run("upgrade", "head", connection=connection)
     return before != SCHEMA_REVISION
 
 
-def _revision(connection: Connection) -> int | None:
+def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
+    before = _locked_version(connection)
+    if version > before:
+        raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
+    if version == before:
+        return False
+    if not delete_data:
+        runs = connection.execute(select(func.count()).select_from(job_runs)).scalar_one()
+        lost = "everything that jobrunner keeps" if version == 0 else f"what schema {version} does not know"
+        raise UsageError(
+            f"to go down from schema {before} to {version} deletes {lost} in {location.label}"
+            f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
+        )
+    _run("downgrade", f"{version:04}" if version else "base", connection=connection)
+    if version == 0:
+        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
+    return True
+
+
+def _locked_version(connection: Connection) -> int:
+    """What the database has, 0 for nothing; it stays so until this transaction ends."""
     from alembic.migration import MigrationContext
 
+    dialect.lock_migrations(connection)
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
-    return None if revision is None else _number(revision)
+    version = 0 if revision is None else _number(revision)
+    if version > SCHEMA_REVISION:
+        raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
+    return version
+
+
+@contextmanager
+def _told_in_one_line(database: Database) -> Iterator[None]:
+    """A name that is taken, a view of somebody's own on our tables: for a person to settle."""
+    try:
+        yield
+    except exc.DBAPIError as error:
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise JobrunnerError(
+            f"the database {database.location.label} refused the migration and is as it was: {reason}"
+        ) from None
 
 
 def _number(revision: str) -> int:
@@ -110,7 +157,7 @@ def _number(revision: str) -> int:
     return int(revision)
 
 
-def _run(revision: str, *, sql: bool = False, **attributes: Any) -> None:
+def _run(direction: Literal["upgrade", "downgrade"], revision: str, *, sql: bool = False, **attributes: Any) -> None:
     from alembic.config import Config
 
     from alembic import command
@@ -118,7 +165,7 @@ def _run(revision: str, *, sql: bool = False, **attributes: Any) -> None:
     config = Config()
     config.set_main_option("script_location", str(_script_location()).replace("%", "%%"))
     config.attributes.update(attributes)
-    command.upgrade(config, revision, sql=sql)
+    getattr(command, direction)(config, revision, sql=sql)
 
 
 def _script_location() -> Path:

@@ -9,7 +9,16 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from jobrunner.lifecycle import Status
 from jobrunner.store.dialect import now
-from jobrunner.store.schema import job_attempts, job_claimable, job_definitions, job_events, job_runs, job_ticks
+from jobrunner.store.limits import WAITING
+from jobrunner.store.schema import (
+    job_attempts,
+    job_claimable,
+    job_definitions,
+    job_events,
+    job_runs,
+    job_ticks,
+    job_types,
+)
 
 Row = dict[str, Any]
 
@@ -44,6 +53,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         "dead": _dead(connection, newest),
         "schedules": schedules(connection),
         "unknown_types": [] if known_types is None else _unknown(connection, known_types),
+        "limits": _limits(connection),
         "ticks": _last_ticks(connection),
     }
 
@@ -123,6 +133,26 @@ def _unknown(connection: Connection, known_types: Collection[str]) -> list[Row]:
             columns.status.in_([Status.QUEUED.value, Status.FAILED.value]), columns.job_type.not_in(sorted(known_types))
         )
         .group_by(columns.job_type)
+        .order_by(columns.job_type)
+    )
+    return _rows(connection, statement)
+
+
+def _limits(connection: Connection) -> list[Row]:
+    columns = job_types.c
+    waiting = (
+        select(func.count()).where(job_runs.c.job_type == columns.job_type, WAITING).correlate(job_types)
+    ).scalar_subquery()
+    statement = (
+        select(
+            columns.job_type,
+            waiting.label("waiting"),
+            columns.max_waiting,
+            columns.when_full,
+            columns.dropped,
+            columns.dropped_at,
+        )
+        .where(columns.max_waiting.is_not(None))
         .order_by(columns.job_type)
     )
     return _rows(connection, statement)

@@ -6,7 +6,7 @@ Every function expects to be the body of one write transaction, the listings of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,9 +14,10 @@ from sqlalchemy import Connection, case, insert, literal, null, select, update
 
 from jobrunner import faults
 from jobrunner.model import Definition
-from jobrunner.store import dialect
+from jobrunner.store import dialect, limits
 from jobrunner.store.dialect import insert_or_skip, now
-from jobrunner.store.runs import NewRun, enqueue
+from jobrunner.store.limits import Full
+from jobrunner.store.runs import NewRun, insert_if_room
 from jobrunner.store.schema import job_definitions, job_events, job_expandable
 
 
@@ -36,12 +37,16 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What one definition's expansion wrote. ``run_id`` None: no run; ``is_new_problem``: worth a log line."""
+    """What one definition's expansion wrote. ``run_id`` None: no run; ``is_new_problem``: worth a log line.
+
+    ``full``: the slot was due, but as many runs of the type wait as may.
+    """
 
     definition: Definition
     expansion: Expansion
     run_id: int | None
     is_new_problem: bool = False
+    full: Full | None = None
 
 
 Plan = Callable[[Definition, datetime], Expansion]
@@ -57,7 +62,8 @@ def expandable(connection: Connection, limit: int) -> list[int]:
 def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
     """Move the watermark of one definition and insert the run of its slot, in one transaction.
 
-    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had.
+    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had. Raises
+    LimitHeld, with nothing written, where an application keeps the type's limit to itself.
     """
     # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
     locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
@@ -79,15 +85,26 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
         .where(columns.id == definition_id)
         .values(last_slot_at=watermark, next_run_at=expansion.next_run_at, last_error=null(), updated_at=row["now"])
     )
-    run_id = None
-    if expansion.slot is not None:
-        run_id = enqueue(connection, _run_of_slot(definition, expansion.slot)).id
     if expansion.skipped is not None:
-        first, last, count = expansion.skipped
-        detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": "misfire"}
-        _record(connection, "tick", "skip slots", definition_id, detail)
+        _record_skipped(connection, definition_id, *expansion.skipped, reason="misfire")
+    expanded = Expanded(definition, expansion, None)
+    if expansion.slot is not None:
+        with limits.not_for_long(connection):
+            answer = insert_if_room(connection, _run_of_slot(definition, expansion.slot))
+        if isinstance(answer, Full):
+            _record_skipped(connection, definition_id, expansion.slot, expansion.slot, 1, reason="max_waiting")
+            expanded = replace(expanded, full=answer)
+        else:
+            expanded = replace(expanded, run_id=answer.id)
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
-    return Expanded(definition, expansion, run_id)
+    return expanded
+
+
+def _record_skipped(
+    connection: Connection, definition_id: int, first: datetime, last: datetime, count: int, *, reason: str
+) -> None:
+    detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason}
+    _record(connection, "tick", "skip slots", definition_id, detail)
 
 
 def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:

@@ -181,6 +181,22 @@ job_keys = Table(
     Column("created_at", UtcTime, nullable=False),
 )
 
+# A row per job type that has, or had, a limit; whoever enqueues a limited type holds its row (see limits.py).
+job_types = Table(
+    "job_types",
+    metadata,
+    Column("job_type", String(200), primary_key=True),
+    # NULL: any number may wait.
+    Column("max_waiting", BigKey),
+    Column("when_full", String(20), nullable=False),
+    Column("dropped", BigKey, nullable=False, server_default="0"),
+    # When the last one was dropped.
+    Column("dropped_at", UtcTime),
+    Column("updated_at", UtcTime, nullable=False),
+    CheckConstraint("max_waiting > 0", name="limit"),
+    CheckConstraint("when_full IN ('refuse', 'drop')", name="when_full"),
+)
+
 job_attempts = Table(
     "job_attempts",
     metadata,

@@ -58,7 +58,7 @@ CASES = list(cases())
 def charged(case: Case) -> bool:
     """Whether nothing but the number of attempts and a permanent error decide."""
     is_release = case.ending.outcome is Outcome.RELEASED and case.run.releases + 1 < MOST_RELEASES_IN_A_ROW
-    free = case.ending.outcome in (Outcome.SUCCEEDED, Outcome.SNOOZED) or is_release
+    free = case.ending.outcome in (Outcome.SUCCEEDED, Outcome.SNOOZED, Outcome.DROPPED) or is_release
     return case.run.started and not case.run.cancel_requested and not free
 
 
@@ -103,7 +103,7 @@ def test_statuses_are_waiting_running_or_finished() -> None:
 def test_the_cases_are_many() -> None:
     assert len(CASES) > 5000
     assert {case.verdict().event for case in CASES} == {
-        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.CANCEL,
+        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.DROP, Event.CANCEL,
     }  # fmt: skip
 
 
@@ -142,6 +142,21 @@ def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
             assert verdict.attempts == case.run.attempts - 1
             assert verdict.wait == (case.ending.wait or timedelta(0))
             assert verdict.releases == 0
+
+
+def test_what_is_dropped_at_a_stop_is_ended_and_its_attempt_is_kept() -> None:
+    for case in of(Outcome.DROPPED):
+        if case.run.started and not case.run.cancel_requested:
+            verdict = case.verdict()
+            assert (verdict.status, verdict.event) == (Status.CANCELLED, Event.DROP)
+            assert (verdict.outcome, verdict.error_type, verdict.error) == (Outcome.DROPPED, "kind", "words")
+            assert (verdict.attempts, verdict.wait) == (case.run.attempts, None)
+
+
+def test_only_a_drop_at_a_stop_ends_a_run_as_dropped() -> None:
+    for case in CASES:
+        if case.verdict().event is Event.DROP:
+            assert case.ending.outcome is Outcome.DROPPED
 
 
 def test_the_tenth_release_in_a_row_is_charged() -> None:
