@@ -22,7 +22,7 @@ from jobrunner.log import Log
 from jobrunner.model import Lease
 from jobrunner.store import claims
 from jobrunner.store.database import Connection, Database
-from jobrunner.watch import LONGEST_CALL_SHARE, Watch
+from jobrunner.watch import LONGEST_CALL_SHARE, TickThread, Watch
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
@@ -47,7 +47,7 @@ class _Held:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
-class Heartbeat(threading.Thread):
+class Heartbeat(TickThread):
     """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
 
     def __init__(

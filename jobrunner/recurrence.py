@@ -12,15 +12,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from jobrunner.cronfields import SOME_MIDNIGHT, Fields, quoted, read
 from jobrunner.errors import BadSchedule
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
 
 HORIZON_DAYS = 366 * 50
 
@@ -145,7 +141,7 @@ class _Stretch:
         return self.all_at or (reading - self.offset).replace(tzinfo=UTC)
 
 
-def _slots(fields: Fields, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[datetime]:
+def _slots(fields: Fields, zone: tzinfo, after: datetime, until: datetime) -> Iterator[datetime]:
     for stretch in _stretches(fields.fixed_time, zone, after, until):
         for reading in _readings(fields.text, stretch.low, stretch.high):
             yield stretch.instant(reading)
@@ -153,7 +149,7 @@ def _slots(fields: Fields, zone: ZoneInfo, after: datetime, until: datetime) -> 
                 break
 
 
-def _stretches(fixed_time: bool, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[_Stretch]:
+def _stretches(fixed_time: bool, zone: tzinfo, after: datetime, until: datetime) -> Iterator[_Stretch]:
     """The readings that belong to (after, until], in order, cut where the offset changes."""
     begin = min(after, until) - _LOOK_BACK
     offset = _offset(zone, begin)
@@ -178,7 +174,7 @@ def _clipped(low: datetime, end: datetime, offset: timedelta, after: datetime) -
         yield _Stretch(low, high, offset)
 
 
-def _changes(zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[_Change]:
+def _changes(zone: tzinfo, begin: datetime, end: datetime) -> Iterator[_Change]:
     """The changes of the offset in (begin, end]."""
     at = begin.replace(microsecond=0)
     offset = _offset(zone, at)
@@ -233,7 +229,7 @@ def _times_of_day(minute: str, hour: str) -> tuple[timedelta, ...]:
     return tuple((h - start) + (m - start) for h in hours for m in minutes)
 
 
-def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
+def _offset(zone: tzinfo, instant: datetime) -> timedelta:
     return instant.astimezone(zone).utcoffset() or timedelta()
 
 
@@ -249,7 +245,10 @@ def _bounded(instant: datetime) -> datetime:
     return max(_EARLIEST, min(instant, _LATEST)).astimezone(UTC)
 
 
-def _zone(name: str) -> ZoneInfo:
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        # Also on a host that has lost its time zone database.
+        return UTC
     from zoneinfo import ZoneInfo
 
     if not isinstance(name, str):
@@ -268,5 +267,7 @@ def _suggestion(name: str) -> str:
     from zoneinfo import available_timezones
 
     near = {zone.lower(): zone for zone in available_timezones() if not _NOT_A_ZONE.fullmatch(zone)}
+    if not near:
+        return "this host has no time zone database: install the package tzdata (of the system, or of Python)"
     found = get_close_matches(name.lower(), near, n=1, cutoff=0.75) if len(name) < 60 else []
     return f"did you mean {near[found[0]]}?" if found else "write an IANA name such as Europe/Berlin, or UTC"

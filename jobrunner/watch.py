@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from jobrunner import clock
+from jobrunner.errors import ConfigurationError
 from jobrunner.store.database import Database
 
 LONGEST_CALL_SHARE = 0.25
@@ -15,7 +16,18 @@ LONGEST_CALL_SHARE = 0.25
 _STALL_SHARE = 0.5
 
 
-class Watch(threading.Thread):
+class TickThread(threading.Thread):
+    """A thread that a tick cannot do without."""
+
+    def start(self) -> None:
+        """Raises ConfigurationError when the host is at its limit."""
+        try:
+            super().start()
+        except RuntimeError as error:
+            raise ConfigurationError(f"{error}: this user has too many processes, or too little memory") from None
+
+
+class Watch(TickThread):
     """Cuts database calls that hang for a quarter of the lease, and fences.
 
     A thread of its own: the main loop and the heartbeat may both wait for the database, even for the same row, and

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 
 import click
 
 import jobrunner
-from jobrunner.cli import runs, schedules, status, work
+from jobrunner.cli import completion, options, runs, schedules, status, streams, work
 from jobrunner.errors import JobrunnerError
-from jobrunner.text import visible
+from jobrunner.text import one_line, visible
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -23,8 +22,9 @@ def cli() -> None:
     """
 
 
-for command in (*work.COMMANDS, *runs.COMMANDS, *status.COMMANDS, schedules.schedule):
+for command in (*work.COMMANDS, *runs.COMMANDS, *status.COMMANDS, schedules.schedule, completion.completion):
     cli.add_command(command)
+options.add_to_all(cli, [options.ENV_FILE, options.CONFIG])
 
 
 # Its message is the whole help text. Older versions of click show it themselves.
@@ -35,7 +35,10 @@ _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
 
 def main() -> None:
     """Run the command line. Every error of a user or of the environment is one line on stderr."""
-    _mend_streams()
+    streams.read_as_utf8()
+    streams.mend()
+    # A umask that takes the owner's own rights would lock us out of the files that we make.
+    os.umask(os.umask(0o077) & 0o077)
     try:
         code = cli.main(standalone_mode=False, prog_name="jobrunner")
         sys.stdout.flush()
@@ -44,7 +47,7 @@ def main() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt, EOFError):
         code = _complain("interrupted", 130)
     except _NO_ARGUMENTS as error:
-        click.echo(error.format_message(), err=True)
+        streams.say(error.format_message())
         code = 2
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "jobrunner"
@@ -57,37 +60,23 @@ def main() -> None:
         # So click ends when the reader of a pipe has gone, and after a completion of the shell.
         gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         code = 0 if gone else request.code
-    except BrokenPipeError:
-        # `jobrunner status | head`: the reader has had enough.
-        _drop_output()
-        code = 0
+    except (ImportError, MemoryError) as error:
+        # Too little memory for a library shows as either.
+        code = _complain(f"cannot load what it needs ({str(error) or 'out of memory'})", 78)
     except OSError as error:
-        _drop_output()
-        code = _complain(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)
-    sys.exit(code if isinstance(code, int) else 0)
+        code = _cannot_go_on(error)
+    streams.leave(code if isinstance(code, int) else 0)
 
 
-def _mend_streams() -> None:
-    """Make the standard streams fit for anything: closed ones (``>&-``), and an encoding without all letters."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            # Left closed, its number would go to the next file opened, which a print would then write into.
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _drop_output() -> None:
-    # What is still buffered would complain at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _cannot_go_on(error: OSError) -> int:
+    streams.drop(sys.stdout)
+    if isinstance(error, BrokenPipeError):
+        # `jobrunner status | head`: the reader has had enough.
+        return 0
+    return _complain(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)
 
 
 def _complain(message: str, code: int) -> int:
-    # On one line: a message may quote what a user, a module or a server has said.
-    click.echo(f"jobrunner: {visible(' '.join(message.split()))}", err=True)
+    # On one line: a message may quote what a user, a module or a server has said, at any length.
+    streams.say(f"jobrunner: {visible(one_line(message, 1000))}")
     return code

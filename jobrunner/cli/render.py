@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
+from jobrunner.cli import streams
 from jobrunner.text import visible
+
+
+def done(text: object) -> None:
+    """Tell what was committed. It holds whether it can be printed or not: an error would have it done twice."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        streams.drop(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            streams.say(f"jobrunner: done, but standard output cannot be written ({error.strerror}): {text}")
 
 
 def echo_json(value: object) -> None:
@@ -17,9 +29,9 @@ def echo_json(value: object) -> None:
     click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
 
 
-def echo_json_line(value: object) -> None:
+def json_line(value: object) -> str:
     """One JSON document on one line."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=True))
+    return json.dumps(value, default=_plain, ensure_ascii=True)
 
 
 def instant(value: datetime | None) -> str:
@@ -57,4 +69,6 @@ def _plain(value: Any) -> Any:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")  # by hand, where SQLite holds a text
     raise TypeError(type(value).__name__)

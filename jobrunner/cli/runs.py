@@ -8,35 +8,50 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import render, session
-from jobrunner.cli.types import JobId, parse_run_at, read_payload
+from jobrunner.cli import render, session, streams
+from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
 from jobrunner.config import Config
 from jobrunner.enqueueing import new_run
-from jobrunner.errors import NotFoundError, UnknownJobType
+from jobrunner.errors import NotFoundError, UnknownJobType, UsageError
 from jobrunner.lifecycle import Status
+from jobrunner.model import Policy
 from jobrunner.payload import parse_payload
 from jobrunner.store import queries
 from jobrunner.store import runs as store
 from jobrunner.store.runs import Answer
 from jobrunner.text import one_line, visible_block
 
+_PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
+_ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
+
 
 @click.command()
 @click.argument("job_type", metavar="TYPE")
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="A JSON object. [default: {}]")
-@click.option("--run-at", metavar="TIME", help="ISO 8601 with an offset, or +5m from now. [default: now]")
-@click.option("--priority", type=int, default=0, help="Higher runs first, -1000 to 1000. [default: 0]")
+@click.option(
+    "--run-at",
+    type=Checked(parse_run_at),
+    metavar="TIME",
+    help="ISO 8601 with an offset, or +5m from now. [default: now]",
+)
+@click.option(
+    "--priority", type=_PRIORITY, default=0, metavar="N", help="Higher runs first, -1000 to 1000. [default: 0]"
+)
 @click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
-@click.option("--max-attempts", type=int, metavar="N", help="Instead of the type's own.")
-@click.option("--timeout", metavar="DURATION", help='Instead of the type\'s own; "none": no limit.')
+@click.option("--max-attempts", type=_ATTEMPTS, metavar="N", help="Instead of the type's own.")
+@click.option(
+    "--timeout",
+    type=Checked(timeout_of_a_run),
+    metavar="DURATION",
+    help='Instead of the type\'s own; "none": no limit.',
+)
 @click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
-def enqueue(
-    job_type: str, payload: str, run_at: str | None, allow_unknown: bool, as_json: bool, **options: Any
-) -> None:
+def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
     """Enqueue a run and print its id.
 
-    With a --key that was used before, it prints the id of the run that the key stands for.
+    With a --key that was used before, it prints the id of the run that the key stands for. A type that is full
+    (max_waiting) refuses with exit code 1, or, where it is to drop, prints nothing.
     """
     config = session.load()
     options["idempotency_key"] = options.pop("key")
@@ -44,24 +59,27 @@ def enqueue(
         job_type,
         parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
         payload_limit=config.payload_limit,
-        run_at=parse_run_at(run_at),
         **options,
     )
-    if not allow_unknown:
-        _must_be_known(config, job_type)
+    policy = None if allow_unknown else _policy_of(config, job_type)
     database = session.open_database(config)
-    enqueued = database.write(lambda connection: store.enqueue(connection, new))
+    enqueued = database.write(lambda connection: store.enqueue(connection, new, policy))
+    if enqueued.dropped and session.on_terminal():
+        streams.say(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
-        render.echo_json_line({"id": enqueued.id, "created": enqueued.created})
-    else:
-        click.echo(enqueued.id)
+        told = {"dropped": True} if enqueued.dropped else {}
+        render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **told}))
+    elif not enqueued.dropped:
+        render.done(enqueued.id)
 
 
-def _must_be_known(config: Config, job_type: str) -> None:
-    known = [policy.job_type for policy in session.policies(config)]
+def _policy_of(config: Config, job_type: str) -> Policy:
+    if job_type in config.commands:
+        return config.commands[job_type].policy
+    known = {policy.job_type: policy for policy in session.policies(config)}
     if job_type in known:
-        return
-    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names no handlers"
+        return known[job_type]
+    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names none, nor does a jobrunner.toml"
     raise UnknownJobType(
         f"this host has no handler for {job_type!r} ({there_are}); --allow-unknown enqueues it all the same"
     )
@@ -103,6 +121,8 @@ def discard(job_ids: tuple[int, ...], reason: str) -> None:
     ended = "it has ended already"
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
     who, why = session.actor(), one_line(reason)
+    if not why:
+        raise UsageError("--reason is empty; say why, for whoever reads the audit trail")
     _each(job_ids, partial(store.discard, actor=who, reason=why), "discarded", refusals)
 
 
@@ -114,11 +134,11 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
         answer = database.write(partial(change, run_id=run_id))
         if answer.applied:
             stopping = " requested; its handler is being stopped" if answer.requested else ""
-            click.echo(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
+            render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
         elif answer.status is None:
-            click.echo(f"jobrunner: there is no run {run_id}", err=True)
+            streams.say(f"jobrunner: there is no run {run_id}")
         else:
-            click.echo(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}", err=True)
+            streams.say(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}")
         all_done = all_done and answer.applied
     if not all_done:
         raise click.exceptions.Exit(1)

@@ -31,11 +31,9 @@ def schedule() -> None:
 def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = session.load()
-    if not name or len(name) > 200 or storable(name) != name:
-        raise UsageError("the name of a schedule has 1 to 200 characters, none of them NUL")
     recurrence = Recurrence.parse(cron, timezone)
     new = {
-        "name": name,
+        "name": _check_name(name),
         "job_type": check_job_type(job_type),
         "payload": parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
         "schedule": recurrence.expression,
@@ -48,7 +46,14 @@ def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> Non
     if created is None:
         raise JobrunnerError(f"there is a schedule named {name!r} already; remove it first")
     row = next(each for each in database.read(queries.schedules) if each["name"] == name)
-    click.echo(f"schedule {visible(name)}: next slot {render.instant(row['next_run_at'])}")
+    render.done(f"schedule {visible(name)}: next slot {render.instant(row['next_run_at'])}")
+
+
+def _check_name(name: str) -> str:
+    # What cannot be seen or typed can be neither told apart in a list nor given to `remove`.
+    if not name.strip() or len(name) > 200 or visible(name) != name:
+        raise UsageError("the name of a schedule has 1 to 200 characters, none of them invisible")
+    return name
 
 
 @schedule.command(name="list")
@@ -70,7 +75,9 @@ def list_(as_json: bool) -> None:
 def remove(name: str) -> None:
     """End a schedule. Its runs and its history stay."""
     who = session.actor()
-    removed = session.open_database(session.load()).write(lambda connection: store.remove(connection, name, who))
-    if not removed:
-        raise NotFoundError(f"there is no schedule named {name!r}")
-    click.echo(f"schedule {visible(name)}: removed")
+    database = session.open_database(session.load())
+    # A name that is not UTF-8 is nobody's, and no database could be asked for it.
+    is_askable = storable(name) == name
+    if not is_askable or not database.write(lambda connection: store.remove(connection, name, who)):
+        raise NotFoundError(f"there is no schedule named {name[:60]!r}")
+    render.done(f"schedule {visible(name)}: removed")

@@ -13,28 +13,35 @@ from typing import Any
 import click
 
 from jobrunner import config as settings
+from jobrunner.cli import streams
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import ConfigurationError, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.execute.groups import GroupFile
-from jobrunner.execute.process import ChildPlan
+from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import StartFailed, discover_policies
 from jobrunner.model import Owner, Policy
 from jobrunner.store import migrate
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
+from jobrunner.text import one_line, storable
 
 _PATIENCE = timedelta(seconds=30)
 
 
 def load(flags: Mapping[str, Any] | None = None) -> Config:
     """The settings of this process."""
+    for name, value in os.environ.items():
+        if name.startswith("JOBRUNNER_") and storable(value) != value:
+            raise ConfigurationError(f"{name} is not UTF-8")
     return settings.load(os.environ, flags)
 
 
 def unopened(config: Config, patience: timedelta = _PATIENCE) -> Database:
-    """The database that is configured, whether it exists or not."""
+    """The database that is configured, whether it exists or not; closed when the command ends."""
     url = config.database_url or f"sqlite:///{settings.default_database_file()}"
-    return Database(locate(url), patience=patience)
+    database = Database(locate(url), patience=patience)
+    click.get_current_context().call_on_close(database.close)
+    return database
 
 
 def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
@@ -48,23 +55,32 @@ def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
         if config.database_url is not None:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
-            click.echo(f"jobrunner: created the database {file}", err=True)
+            streams.say(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
     return database
 
 
 def policies(config: Config) -> list[Policy]:
-    """What this host can run, asked of a child: a handler module may print, hang or exit while it is imported.
+    """What this host can run: its commands, and what its handler modules say.
 
     Raises HandlersUnavailable.
     """
-    if not config.imports:
-        return []
+    handlers = _handlers(config) if config.imports else []
+    return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
+
+
+def command_policies(config: Config) -> list[Policy]:
+    """The job types that are commands; known without starting anything."""
+    return [command.policy for command in config.commands.values()]
+
+
+def _handlers(config: Config) -> list[Policy]:
+    # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, f"{config.host}:{os.getpid()}:{mark}")
     groups = GroupFile(config.state_dir, owner, mark)
     try:
-        plan = ChildPlan(config.imports, config.app_dir, mark)
+        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands))
         found = discover_policies(plan, groups, config.start_limit.total_seconds())
     except OSError as error:
         raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
@@ -81,7 +97,8 @@ def actor() -> str:
         name = getpass.getuser()
     except (KeyError, OSError):
         name = str(os.getuid())
-    return f"{name}@{load().host}"
+    # The name may come from LOGNAME, which anybody may have set to anything.
+    return f"{one_line(name, 80)}@{load().host}"
 
 
 def on_terminal() -> bool:

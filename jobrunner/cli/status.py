@@ -96,6 +96,21 @@ def _show(found: dict[str, Any]) -> None:
         [(row["job_type"], row["waiting"], render.instant(row["oldest_run_at"])) for row in found["unknown_types"]],
     )
     _section(
+        "limited",
+        ("TYPE", "WAITING", "MOST", "WHEN FULL", "DROPPED", "LAST DROPPED"),
+        [
+            (
+                row["job_type"],
+                row["waiting"],
+                row["max_waiting"],
+                row["when_full"],
+                row["dropped"],
+                render.instant(row["dropped_at"]),
+            )
+            for row in found["limits"]
+        ],
+    )
+    _section(
         "last tick per host",
         ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
         [
@@ -103,7 +118,7 @@ def _show(found: dict[str, Any]) -> None:
                 row["host"],
                 render.instant(row["started_at"]),
                 "at work, or killed" if row["finished_at"] is None else render.instant(row["finished_at"]),
-                " ".join(f"{name} {count}" for name, count in (row["counts"] or {}).items()) or "nothing",
+                _done(row["counts"]),
                 row["error"],
             )
             for row in found["ticks"]
@@ -133,9 +148,21 @@ def _ago(at: datetime, then: datetime | None) -> str:
     return "-" if then is None else f"{format_duration(max(at - then, timedelta(0)))} ago"
 
 
-def _progress(progress: dict[str, Any] | None) -> str:
-    if not progress:
-        return "-"
+def _done(counts: object) -> str:
+    if not isinstance(counts, dict):
+        return "nothing" if counts is None else str(counts)[:40]
+    # As a tick goes, and not as its runs happened to end; a database keeps no order either.
+    known = {name: place for place, name in enumerate(_COUNTED)}
+    names = sorted(counts, key=lambda name: (known.get(name, len(known)), name))
+    return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
+
+
+_COUNTED = ("recovered", "expanded", "skipped", "pruned", "claimed", "succeeded", "failed", "dead", "cancelled")
+
+
+def _progress(progress: object) -> str:
+    if not isinstance(progress, dict):
+        return "-" if progress is None else str(progress)[:40]
     total = "" if progress.get("total") is None else f"/{_number(progress['total'])}"
     return f"{_number(progress.get('done', 0))}{total} {progress.get('message', '')}".strip()
 

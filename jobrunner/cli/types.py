@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,16 @@ from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
 
 _ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
 if TYPE_CHECKING:
     _IdType = click.ParamType[int]
+    _TextType = click.ParamType[Any]
 else:
-    _IdType = click.ParamType  # generic only in the newest versions of click
+    _IdType = _TextType = click.ParamType  # generic only in the newest versions of click
 
 
 class JobId(_IdType):
@@ -37,27 +40,57 @@ class JobId(_IdType):
         return int(text)
 
 
-def parse_run_at(text: str | None) -> datetime | timedelta | None:
-    """An instant with its offset, or ``+5m`` from now. None: now. Raises UsageError."""
-    if text is None:
-        return None
+class Checked(_TextType):
+    """What one of our own checks accepts: its complaint names the option, as those of click do."""
+
+    name = "text"
+
+    def __init__(self, check: Callable[[str], Any]) -> None:
+        self._check = check
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises click's usage error with the words of the check."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._check(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+def whole_number(text: str, least: int, most: int) -> int:
+    """A number in plain digits, unlike Python's own reading, which takes 1_0. Raises UsageError."""
+    if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
+        raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def timeout_of_a_run(text: str) -> timedelta | str:
+    """A duration, or "none". Raises UsageError."""
+    return text if text == "none" else parse_duration(text)
+
+
+def parse_run_at(text: str) -> datetime | timedelta:
+    """An instant with its offset, or ``+5m`` from now. Raises UsageError."""
     if text.startswith("+"):
         return parse_duration(text[1:])
     if not _ISO.fullmatch(text):
-        raise UsageError(f"--run-at {text[:60]!r} is not a time; write 2026-01-31T09:00:00Z, or +5m from now")
+        raise UsageError(f"{text[:60]!r} is not a time; write 2026-01-31T09:00:00Z, or +5m from now")
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--run-at {text!r} is not a time: {error}") from None
+        raise UsageError(f"{text!r} is not a time: {error}") from None
     if instant.tzinfo is None:
-        raise UsageError(f"--run-at {text!r} has no offset; write {text}Z for UTC, or {text}+01:00")
+        raise UsageError(f"{text!r} has no offset; write {text}Z for UTC, or {text}+01:00")
     return instant
 
 
 def read_payload(argument: str, limit_bytes: int) -> str:
     """The payload's text: JSON itself, ``@FILE``, or ``-`` for standard input. Reads no more than the limit."""
     if argument == "-":
-        data = sys.stdin.buffer.read(limit_bytes + 1)
+        data = _read_stdin(limit_bytes)
+    elif argument == "@":
+        raise BadPayload("--payload @ names no file; write @FILE, or - for standard input")
     elif argument.startswith("@"):
         data = _read_file(Path(argument[1:]), limit_bytes)
     else:
@@ -70,13 +103,21 @@ def read_payload(argument: str, limit_bytes: int) -> str:
         raise BadPayload("the payload is not UTF-8") from None
 
 
+def _read_stdin(limit_bytes: int) -> bytes:
+    if sys.stdin is None:
+        raise BadPayload("--payload -: standard input is closed")
+    return sys.stdin.buffer.read(limit_bytes + 1)
+
+
 def _read_file(path: Path, limit_bytes: int) -> bytes:
+    # Cut, so that the reason behind it is seen.
+    shown = f"--payload @{str(path)[:200]}"
     try:
         # A FIFO would hang until somebody writes.
         if path.exists() and not path.is_file():
-            raise BadPayload(f"--payload @{path}: that is not a regular file")
+            raise BadPayload(f"{shown}: that is not a regular file")
         with path.open("rb") as file:
             return file.read(limit_bytes + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadPayload(f"--payload @{path}: {reason}") from None
+        raise BadPayload(f"{shown}: {reason}") from None

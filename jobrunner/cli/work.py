@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from jobrunner.cli import render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
+from jobrunner.model import Policy
 from jobrunner.names import check_job_type
 
 
@@ -48,16 +50,27 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 
 @click.command()
 @click.option("--sql", is_flag=True, help="Print the SQL that builds the schema, for somebody else to run.")
-def migrate(sql: bool) -> None:
+@click.option(
+    "--to", "version", type=click.IntRange(0), metavar="VERSION", help="Go down to this schema; 0 removes all tables."
+)
+@click.option("--delete-data", is_flag=True, help="With --to: yes, delete what is lost by it.")
+def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     """Create the tables, or bring them to this version. Safe to run at every deploy, from many hosts."""
     from jobrunner.store import migrate as migrations
 
+    if sql and version is not None:
+        raise click.UsageError("--sql prints the way up only; leave --to out")
+    if delete_data and version is None:
+        raise click.UsageError("--delete-data belongs to --to")
     database = session.unopened(session.load())
     if sql:
         click.echo(migrations.migration_sql(database.location), nl=False)
         return
-    changed = migrations.migrate(database)
-    click.echo(f"{database.location.label}: {'migrated' if changed else 'up to date'}")
+    if version is None:
+        changed = migrations.migrate(database)
+    else:
+        changed = migrations.go_down(database, version, delete_data=delete_data)
+    render.done(f"{database.location.label}: {'migrated' if changed else 'up to date'}")
 
 
 @click.command()
@@ -70,22 +83,24 @@ def jobs(as_json: bool) -> None:
         render.echo_json([policy.as_data() for policy in found])
         return
     if not found:
-        click.echo("no handlers: set JOBRUNNER_IMPORT to the modules that hold them")
+        click.echo("no handlers: set JOBRUNNER_IMPORT to the modules that hold them, or write a jobrunner.toml")
         return
-    render.table(
-        ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF"),
-        (
-            (
-                policy.job_type,
-                policy.max_attempts,
-                "none" if policy.timeout is None else format_duration(policy.timeout),
-                format_duration(policy.kill_after),
-                policy.backoff,
-            )
-            for policy in found
-        ),
-        indent="",
-    )
+    columns = {name: show for name, show in _COLUMNS.items() if name in _ALWAYS or any(map(show, found))}
+    render.table(list(columns), [[show(policy) for show in columns.values()] for policy in found], indent="")
+
+
+_COLUMNS: dict[str, Callable[[Policy], object]] = {
+    "JOB TYPE": lambda policy: policy.job_type,
+    "ATTEMPTS": lambda policy: policy.max_attempts,
+    "TIMEOUT": lambda policy: "none" if policy.timeout is None else format_duration(policy.timeout),
+    "KILL AFTER": lambda policy: format_duration(policy.kill_after),
+    "BACKOFF": lambda policy: policy.backoff,
+    "AT ONCE": lambda policy: policy.concurrency and f"{policy.concurrency}{', async' if policy.is_async else ''}",
+    "MAX WAITING": lambda policy: policy.max_waiting and f"{policy.max_waiting}, then {policy.when_full}",
+    "ON STOP": lambda policy: None if policy.on_stop == "release" else policy.on_stop,
+}
+_ALWAYS = ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF")
+"""The others are shown where a type has something to say."""
 
 
 COMMANDS = (tick, migrate, jobs)

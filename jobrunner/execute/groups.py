@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobrunner import clock
+from jobrunner.folders import make_private
 from jobrunner.model import Owner
 
 MARK = "JOBRUNNER_TICK"
@@ -178,7 +179,7 @@ def _is_private_folder(folder: Path) -> bool:
     if not _boot_id():
         return False
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         found = folder.lstat()
     except OSError:
         return False

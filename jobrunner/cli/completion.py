@@ -1,0 +1,25 @@
+"""completion: the script by which a shell completes commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script by which SHELL completes commands and options.
+
+    \b
+    bash:  eval "$(jobrunner completion bash)"    in ~/.bashrc
+    zsh:   eval "$(jobrunner completion zsh)"     in ~/.zshrc, after compinit
+    fish:  jobrunner completion fish > ~/.config/fish/completions/jobrunner.fish
+    """
+    root = context.find_root()
+    found = get_completion_class(shell)
+    assert found is not None
+    script = found(root.command, {}, "jobrunner", "_JOBRUNNER_COMPLETE")
+    # Not its source(), which asks an installed bash for its version: the script may be for another host.
+    click.echo(script.source_template % script.source_vars(), nl=False)
