@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any, Protocol, TextIO
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
 from jobrunner.text import storable, visible
+
+_NO_FILE = "that is a pipe or a socket; name a file"
 
 
 class Log(Protocol):
@@ -80,11 +84,26 @@ class _Unbreakable:
 
 def _open(path: Path) -> TextIO:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # Without waiting: to open a FIFO lasts until somebody reads, which may be never.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        raise ConfigurationError(f"cannot write the log file {path}: {error.strerror}") from None
+        # ENXIO is a socket, or a FIFO that nobody reads.
+        reason = _NO_FILE if error.errno == errno.ENXIO else error.strerror
+        raise ConfigurationError(f"cannot write the log file {path}: {reason}") from None
+    if not _takes_lines(descriptor):
+        os.close(descriptor)
+        raise ConfigurationError(f"cannot write the log file {path}: {_NO_FILE}")
+    os.set_blocking(descriptor, True)
     # Binary-exact lines: overlapping ticks append to the same file, one write per line.
     return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+
+
+def _takes_lines(descriptor: int) -> bool:
+    opened = os.fstat(descriptor)
+    if stat.S_ISREG(opened.st_mode) or stat.S_ISCHR(opened.st_mode):
+        return True
+    # A pipe is read by nobody knows whom, unless it is /dev/stdout or /dev/stderr: containers log through these.
+    return any(os.path.samestat(opened, os.fstat(number)) for number in (1, 2))
 
 
 def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

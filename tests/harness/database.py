@@ -88,7 +88,7 @@ class Database(ABC):
     def _describe_table(self, table: str) -> str:
         try:
             rows = self.query(f"SELECT * FROM {table} ORDER BY id DESC LIMIT 20")
-        except (sqlite3.Error, psycopg.Error) as problem:
+        except (sqlite3.Error, psycopg.Error, RecursionError) as problem:
             return f"{table}: {str(problem).splitlines()[0]}"
         lines = [f"{table}: {len(rows)} rows" if rows else f"{table}: empty"]
         for row in rows:
@@ -208,11 +208,14 @@ def to_sqlite(value: Any) -> Any:
 
 def from_sqlite(name: str, value: Any) -> Any:
     if isinstance(value, int) and TIME_COLUMN.search(name):
-        return EPOCH + timedelta(microseconds=value)
+        try:
+            return EPOCH + timedelta(microseconds=value)
+        except OverflowError:
+            return value  # a test may have broken it on purpose
     if isinstance(value, str) and name in JSON_COLUMNS:
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value  # a test may have broken it on purpose
     return value
 
