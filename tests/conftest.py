@@ -6,7 +6,15 @@ import pytest
 from hypothesis import settings
 
 pytest.register_assert_rewrite("harness")
-pytest_plugins = ["harness.postgres", "harness.databases", "harness.app", "harness.commands", "harness.promises"]
+pytest_plugins = [
+    "harness.postgres",
+    "harness.databases",
+    "harness.app",
+    "harness.commands",
+    "harness.cron",
+    "harness.installation",
+    "harness.promises",
+]
 
 # Machines that run tests are loaded: an example that took long says nothing about the code.
 settings.register_profile("jobrunner", deadline=None, print_blob=True)

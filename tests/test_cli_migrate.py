@@ -5,12 +5,17 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
-from harness import Commands, Database, PostgresDatabase, SQLiteDatabase
+from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
+from jobrunner.cli import cli
+from jobrunner.store.schema import metadata
+from schemas import objects, schema
 
 COMMANDS = [
     ["tick"],
@@ -25,6 +30,7 @@ COMMANDS = [
     ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"],
     ["schedule", "remove", "n"],
 ]
+WITHOUT_A_DATABASE = {"migrate", "jobs", "completion"}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
@@ -46,18 +52,6 @@ def empty(database: Database, tmp_path: Path) -> Iterator[Database]:
 
 def url(database: Database) -> dict[str, str]:
     return {"JOBRUNNER_DATABASE_URL": database.url}
-
-
-def schema(database: Database) -> str:
-    """The whole schema as the database itself tells it."""
-    if isinstance(database, SQLiteDatabase):
-        rows = database.query("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
-        return "\n".join(" ".join(str(value).split()) for row in rows for value in row.values())
-    command = [find_binaries() / "pg_dump", "--schema-only", "--no-owner", database.url]
-    dump = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert dump.returncode == 0, dump.stderr
-    # Newer versions write a random word against injection.
-    return "\n".join(line for line in dump.stdout.splitlines() if line and not line.startswith(("--", "\\")))
 
 
 def run_sql(database: Database, text: str) -> None:
@@ -110,6 +104,44 @@ def test_the_sql_gives_the_same_schema(jobrunner: Commands, empty: Database, dat
     assert empty.value("SELECT status FROM job_runs") == "succeeded"
 
 
+@pytest.mark.parametrize("round_", [1, 2])
+def test_six_migrators_and_ticks_at_once(jobrunner: Commands, empty: Database, database: Database, round_: int) -> None:
+    """At a first deploy cron may be there already: a tick works or says what is missing, and never crashes."""
+    words = [["migrate"], ["tick"]] * 6 + [["status"], ["enqueue", "echo"]]
+    started = [jobrunner.start(*each, env=url(empty)) for each in words]
+    ends = [process.communicate(timeout=90) for process in started]
+    for each, process, (stdout, stderr) in zip(words, started, ends, strict=True):
+        if each == ["migrate"] or process.returncode == 0:
+            assert (process.returncode, stderr) == (0, ""), (each, ends)
+        else:
+            assert (process.returncode, stdout, len(stderr.splitlines())) == (78, "", 1), (each, stderr)
+            assert "jobrunner migrate" in stderr
+    assert schema(empty) == schema(database)
+    jobrunner("enqueue", "echo", env=url(empty))
+    jobrunner("tick", env=url(empty))
+    assert empty.value("SELECT count(*) FROM job_runs WHERE status <> 'succeeded'") == 0
+
+
+def test_a_name_that_is_taken_stops_the_migration_whole(jobrunner: Commands, empty: Database) -> None:
+    """The application has a table of that name already: one line, and nothing half made."""
+    empty.execute("CREATE TABLE job_events (happened VARCHAR(10))")
+    before = objects(empty)
+    refused = jobrunner("migrate", env=url(empty), check=False)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1), refused.stderr
+    assert "job_events" in refused.stderr
+    assert objects(empty) == before
+
+
+@sqlite_only
+def test_the_sql_runs_through_python_too(jobrunner: Commands, empty: Database, database: Database) -> None:
+    """Where the sqlite3 client is not installed."""
+    assert isinstance(empty, SQLiteDatabase)
+    with closing(sqlite3.connect(empty.path)) as connection:
+        connection.executescript(jobrunner("migrate", "--sql", env=url(empty)).stdout)
+    assert schema(empty) == schema(database)
+    jobrunner("tick", env=url(empty))
+
+
 def test_the_sql_needs_no_database(jobrunner: Commands, tmp_path: Path) -> None:
     for missing in (f"sqlite:///{tmp_path}/none.db", "postgresql://user:secret@127.0.0.1:1/none"):
         assert "CREATE TABLE job_runs" in jobrunner("migrate", "--sql", env={"JOBRUNNER_DATABASE_URL": missing}).stdout
@@ -148,13 +180,36 @@ def test_missing_tables(jobrunner: Commands, empty: Database, words: list[str]) 
 def test_a_schema_that_does_not_serve_this_code(
     jobrunner: Commands, database: Database, words: list[str], change: str, remedy: str
 ) -> None:
+    database.execute(
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " VALUES ('echo', '{}', 'queued', 0, ?, ?, ?)",
+        [datetime(2026, 1, 1, tzinfo=UTC)] * 3,
+    )
     database.execute(change)
+    before = everything(database)
     refused = jobrunner(*words, check=False)
     assert (refused.returncode, refused.stdout) == (78, "")
     assert len(refused.stderr.splitlines()) == 1
     assert remedy in refused.stderr
-    for table in ("job_runs", "job_ticks", "job_definitions", "job_events"):
-        assert database.query(f"SELECT id FROM {table}") == []
+    assert everything(database) == before
+
+
+def everything(database: Database) -> dict[str, list[str]]:
+    """All rows of all tables."""
+    return {name: sorted(map(repr, database.query(f"SELECT * FROM {name}"))) for name in metadata.tables}
+
+
+def test_no_command_is_left_out_above() -> None:
+    """A new command is put to the same schemas, or is known to use none."""
+
+    def every(command: click.Command, path: str) -> set[str]:
+        if isinstance(command, click.Group):
+            return {leaf for name, each in command.commands.items() for leaf in every(each, f"{path} {name}".strip())}
+        return {path}
+
+    leaves = every(cli, "")
+    tried = {leaf for leaf in leaves for words in COMMANDS if f"{' '.join(words)} ".startswith(f"{leaf} ")}
+    assert leaves - tried == WITHOUT_A_DATABASE
 
 
 def test_a_newer_schema_that_still_serves_this_code_is_used(jobrunner: Commands, database: Database) -> None:

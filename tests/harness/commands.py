@@ -57,6 +57,7 @@ class Commands:
     def __init__(self, folder: Path, app: App, database: Database) -> None:
         self.app = app
         self.database = database
+        self.command = COMMAND
         self.home = folder / "home"
         self.state_dir = folder / "state"
         for made in (self.home, self.state_dir):
@@ -113,7 +114,7 @@ class Commands:
         Its output goes through pipes: read it with `communicate()`, or keep it small.
         """
         process = subprocess.Popen(
-            [COMMAND, *map(str, args)],
+            [self.command, *map(str, args)],
             env=self.environment(env),
             cwd=cwd or self.home,
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,

@@ -1,0 +1,174 @@
+"""The way down: said twice, all of ours and nothing of the application's, and up again."""
+
+import pytest
+
+from harness import Commands, Database, SQLiteDatabase, wait_for
+from jobrunner.store.schema import SCHEMA_REVISION, VERSION_TABLE, metadata
+from schemas import objects, schema
+
+DOWN = ["migrate", "--to", "0"]
+SURE = [*DOWN, "--delete-data"]
+APPLICATION = (
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)",
+    "INSERT INTO alembic_version VALUES ('5b1f7a20c4de')",
+    "CREATE TABLE job_offers (id INTEGER PRIMARY KEY, title VARCHAR(50))",
+    "INSERT INTO job_offers VALUES (1, 'cook')",
+    "CREATE VIEW job_offers_open AS SELECT title FROM job_offers",
+)
+
+
+def rows(database: Database) -> dict[str, list[str]]:
+    """Everything that jobrunner keeps."""
+    tables = [*metadata.tables, VERSION_TABLE]
+    return {name: sorted(map(repr, database.query(f"SELECT * FROM {name}"))) for name in tables}
+
+
+def fill(jobrunner: Commands) -> None:
+    """A row in every table."""
+    jobrunner.enqueue("echo", key="once")
+    jobrunner("schedule", "add", "daily", "--type", "echo", "--cron", "@daily")
+    jobrunner.tick()
+    jobrunner.enqueue("echo", run_at="2099-01-01T00:00:00Z")
+
+
+def refused(jobrunner: Commands, *words: str) -> tuple[int, str]:
+    """Exit code and the one line."""
+    done = jobrunner(*words, check=False)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.returncode, done.stderr
+
+
+def test_up_down_and_up_again_leaves_the_application_alone(jobrunner: Commands, database: Database) -> None:
+    before = objects(database)
+    for statement in APPLICATION:
+        database.execute(statement)
+    with_application = objects(database)
+    whole = schema(database)
+    fill(jobrunner)
+
+    assert jobrunner(*SURE).stdout.endswith(": migrated\n")
+    assert objects(database) == with_application - before, "all of jobrunner's is gone, and nothing else"
+    assert database.query("SELECT * FROM job_offers") == [{"id": 1, "title": "cook"}]
+    assert database.query("SELECT * FROM alembic_version") == [{"version_num": "5b1f7a20c4de"}]
+    assert jobrunner(*SURE).stdout.endswith(": up to date\n")
+    assert refused(jobrunner, "tick")[0] == 78
+
+    assert jobrunner("migrate").stdout.endswith(": migrated\n")
+    assert schema(database) == whole
+    assert database.query("SELECT * FROM alembic_version") == [{"version_num": "5b1f7a20c4de"}]
+    fill(jobrunner)
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 1
+    jobrunner(*SURE)
+    assert objects(database) == with_application - before
+
+
+def test_the_way_down_is_refused_until_it_is_said_what_is_lost(jobrunner: Commands, database: Database) -> None:
+    fill(jobrunner)
+    before = rows(database)
+    code, line = refused(jobrunner, *DOWN)
+    assert code == 2
+    assert "2 runs" in line
+    assert "--delete-data" in line
+    assert rows(database) == before
+    jobrunner.tick()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["migrate", "--to", str(SCHEMA_REVISION + 1), "--delete-data"],
+        ["migrate", "--to", "99999999999999999999", "--delete-data"],
+        ["migrate", "--to", "-1", "--delete-data"],
+        ["migrate", "--to", "base", "--delete-data"],
+        ["migrate", "--to", "", "--delete-data"],
+        ["migrate", "--to", "0", "--delete-data", "--sql"],
+        ["migrate", "--delete-data"],
+    ],
+    ids=" ".join,
+)
+def test_any_other_way_is_a_mistake_that_changes_nothing(
+    jobrunner: Commands, database: Database, words: list[str]
+) -> None:
+    jobrunner.enqueue("echo")
+    before = rows(database)
+    assert refused(jobrunner, *words)[0] == 2
+    assert rows(database) == before
+
+
+def test_to_the_schema_that_it_has_nothing_is_lost(jobrunner: Commands, database: Database) -> None:
+    fill(jobrunner)
+    before = rows(database)
+    done = jobrunner("migrate", "--to", SCHEMA_REVISION, "--delete-data")
+    assert done.stdout.endswith(": up to date\n")
+    assert rows(database) == before
+
+
+def test_a_newer_schema_is_not_taken_down_by_code_that_does_not_know_it(
+    jobrunner: Commands, database: Database
+) -> None:
+    database.execute("UPDATE job_schema_version SET version_num = '9999'")
+    before = rows(database)
+    code, line = refused(jobrunner, *SURE)
+    assert (code, "upgrade jobrunner" in line) == (78, True)
+    assert rows(database) == before
+
+
+def test_what_hangs_on_our_tables_stops_the_way_down_whole(jobrunner: Commands, database: Database) -> None:
+    """An application's table that points to runs: an error of the database's in the midst, and all is as it was."""
+    fill(jobrunner)
+    database.execute("CREATE TABLE mails (run_id BIGINT REFERENCES job_runs (id))")
+    database.execute("INSERT INTO mails VALUES (1)")
+    before, whole = rows(database), schema(database)
+    code, line = refused(jobrunner, *SURE)
+    assert (code, "refused the migration" in line) == (1, True)
+    assert (rows(database), schema(database)) == (before, whole)
+    jobrunner.tick()
+
+
+def test_tables_that_are_half_gone_are_taken_away_too(jobrunner: Commands, database: Database) -> None:
+    """By hand, say, in a hurry: the way down is the way out."""
+    for statement in ("DROP VIEW job_due", "DROP VIEW job_dead", "DROP TABLE job_events"):
+        database.execute(statement)
+    jobrunner(*SURE)
+    assert objects(database) == set()
+    jobrunner("migrate")
+    fill(jobrunner)
+
+
+def test_a_tick_at_work_is_told_in_one_line_that_its_tables_went(jobrunner: Commands, database: Database) -> None:
+    """Its handler ends with it, its process too; nothing it still wanted to write brings a traceback."""
+    jobrunner.enqueue("wait_for", {"path": str(jobrunner.app.path("go"))})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "3s"})
+    wait_for(jobrunner.app.trace, 30, "the handler is at work")
+    jobrunner(*SURE)
+    jobrunner.app.release("go")
+    stdout, stderr = tick.communicate(timeout=60)
+    assert stdout == ""
+    assert (tick.returncode, len(stderr.splitlines())) == (78, 1), stderr
+    assert "jobrunner migrate" in stderr
+    assert objects(database) == set()
+    wait_for(lambda: not jobrunner.leftover_processes(), 30, jobrunner.describe_leftovers)
+
+
+def test_ways_up_and_down_at_once_end_whole_or_empty(jobrunner: Commands, database: Database) -> None:
+    whole, everything = schema(database), objects(database)
+    started = [jobrunner.start(*words) for words in (SURE, ["migrate"]) * 3]
+    answers = [process.communicate(timeout=60) for process in started]
+    assert [process.returncode for process in started] == [0] * 6, answers
+    assert objects(database) in (set(), everything)
+    jobrunner("migrate")
+    assert schema(database) == whole
+    fill(jobrunner)
+
+
+def test_a_file_that_is_not_there_is_not_made_to_be_taken_down(jobrunner: Commands, database: Database) -> None:
+    if isinstance(database, SQLiteDatabase):
+        wrong = database.url.replace("jobrunner.db", "jobruner.db")
+        remedy = "there is no database"
+    else:
+        wrong = database.url + "_not_there"
+        remedy = "no database of that name"
+    done = jobrunner(*SURE, env={"JOBRUNNER_DATABASE_URL": wrong}, check=False)
+    assert (done.returncode, remedy in done.stderr, len(done.stderr.splitlines())) == (69, True, 1)
+    assert [path.name for path in jobrunner.home.parent.glob("*.db")] in (["jobrunner.db"], [])

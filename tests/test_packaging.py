@@ -1,0 +1,268 @@
+"""The package as a stranger gets it: what the wheel and the sdist hold, and that it works where nothing else is."""
+
+import ast
+import email
+import email.message
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from harness import App, Commands, Database, postgresql_only, sqlite_only
+from harness.commands import COMMAND, clean_environment
+from harness.installation import KINDS, Distributions, Installation
+from jobrunner.store.schema import SCHEMA_REVISION
+
+# The first test that asks builds and installs; what is not about installing needs one kind of it only.
+pytestmark = pytest.mark.timeout(600)
+wheel_only = pytest.mark.parametrize("installation", KINDS[:1], indirect=True)
+
+TYPED = """
+from jobrunner import Context, job
+from sqlalchemy import Connection
+
+@job("greet", timeout="60s")
+def greet(ctx: Context, name: str, times: int = 1) -> str:
+    return name * times
+
+def use(ctx: Context, connection: Connection) -> int | None:
+    reveal_type(greet)
+    reveal_type(greet(ctx, "Ada", times=2))
+    return greet.enqueue(connection, name="Ada", idempotency_key="a").id
+"""
+WRONG = """
+from jobrunner import Context, job
+
+@job("greet")
+def greet(ctx: Context, name: str) -> None: ...
+
+def use(ctx: Context) -> None:
+    greet(ctx, 5)
+    greet.enqueue("postgresql://", name="Ada")
+    greet.enqueued
+"""
+
+
+@pytest.fixture
+def installed(jobrunner: Commands, installation: Installation) -> Commands:
+    """The command of the empty environment, in place of the one of the checkout."""
+    jobrunner.command = str(installation.command)
+    return jobrunner
+
+
+@pytest.fixture(scope="session")
+def project(distributions: Distributions) -> dict[str, object]:
+    table = tomllib.loads((distributions.checkout / "pyproject.toml").read_text())["project"]
+    assert isinstance(table, dict)
+    return table
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def metadata(wheel: Path) -> email.message.Message:
+    (found,) = (text for name, text in contents(wheel).items() if name.endswith(".dist-info/METADATA"))
+    return email.message_from_string(found.decode())
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_wheel_holds_the_package_and_nothing_beside_it(distributions: Distributions) -> None:
+    """A top-level `alembic` would hide the library of that name in every application."""
+    found = set(contents(distributions.wheel))
+    tops = {name.split("/")[0] for name in found}
+    assert {re.sub(r"-\d.*\.dist-info", ".dist-info", top) for top in tops} == {"jobrunner", "cron_jobrunner.dist-info"}
+    own = {f"jobrunner/{name}" for name in files(distributions.checkout / "jobrunner")}
+    migrations = {f"jobrunner/_alembic/{name}" for name in files(distributions.checkout / "alembic")}
+    assert {name for name in found if name.startswith("jobrunner/")} == own | migrations
+    assert {"jobrunner/py.typed", "jobrunner/_alembic/env.py", "jobrunner/_alembic/versions/0001_core.py"} <= found
+    assert sum("/versions/" in name for name in found) == SCHEMA_REVISION
+
+
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(distributions: Distributions) -> None:
+    assert contents(distributions.wheel_of_sdist) == contents(distributions.wheel)
+    assert re.fullmatch(r"cron_jobrunner-[\d.]+\.tar\.gz", distributions.sdist.name)
+
+
+@pytest.fixture
+def unpacked(distributions: Distributions, tmp_path: Path) -> Path:
+    with tarfile.open(distributions.sdist) as archive:
+        archive.extractall(tmp_path / "sdist", filter="data")
+    (folder,) = (tmp_path / "sdist").iterdir()
+    return folder
+
+
+def test_the_sdist_holds_the_whole_checkout(distributions: Distributions, unpacked: Path) -> None:
+    """All that the tests, the Makefile and the documentation need."""
+    assert files(unpacked) - {"PKG-INFO"} == files(distributions.checkout)
+
+
+@wheel_only
+def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation, tmp_path: Path) -> None:
+    """All can be collected; some are run, against the installed command."""
+
+    def pytest_there(*words: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *words]
+        environment = {**clean_environment(tmp_path), "JOBRUNNER_TEST_COMMAND": str(installation.command)}
+        done = subprocess.run(command, cwd=unpacked, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    assert "test_the_tests_run_from_the_sdist" in pytest_there("--collect-only")
+    told = pytest_there("tests/unit/test_lifecycle.py", "tests/test_migrations.py", "-k", "lifecycle or six or same")
+    assert " passed" in told
+
+
+@wheel_only
+def test_the_metadata_say_what_the_project_says(
+    distributions: Distributions, project: dict[str, object], installation: Installation
+) -> None:
+    told = metadata(distributions.wheel)
+    assert told["Name"] == "cron-jobrunner"
+    version = subprocess.run([installation.command, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"jobrunner {told['Version']}\n"
+    assert told["Requires-Python"] == project["requires-python"] == ">=3.11"
+
+    def normalised(requirements: object) -> set[tuple[str, ...]]:
+        assert isinstance(requirements, list)
+        return {tuple(sorted(re.findall(r"[\w.-]+|[<>=!~]+", text.lower()))) for text in requirements}
+
+    assert normalised(told.get_all("Requires-Dist")) == normalised(project["dependencies"])
+    assert told.get_all("Provides-Extra") is None
+    assert told["Description-Content-Type"] == "text/markdown"
+    assert told.get_payload().strip() == (distributions.checkout / "README.md").read_text().strip()
+    (license_file,) = told.get_all("License-File") or []
+    (kept,) = (
+        text for name, text in contents(distributions.wheel).items() if name.endswith(f"licenses/{license_file}")
+    )
+    assert kept == (distributions.checkout / "LICENSE").read_bytes()
+
+
+def test_the_environment_holds_the_dependencies_and_no_development_group(
+    installation: Installation, project: dict[str, object]
+) -> None:
+    script = "import importlib.metadata as m; print([d.metadata['Name'].lower() for d in m.distributions()])"
+    names = set(ast.literal_eval(inside(installation, "-c", script).stdout))
+    dependencies = project["dependencies"]
+    assert isinstance(dependencies, list)
+    needed = {re.match(r"[\w-]+", text.lower())[0] for text in dependencies}  # type: ignore[index]
+    assert needed <= names
+    assert "cron-jobrunner" in names
+    assert not names & {"pytest", "hypothesis", "mypy", "ruff", "build", "hatchling", "pip", "setuptools"}
+    assert len(names) < 20, names
+    place = inside(installation, "-c", "import jobrunner; print(jobrunner.__file__)").stdout.strip()
+    assert Path(place).is_relative_to(installation.folder)
+
+
+def inside(installation: Installation, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Python of the empty environment, isolated from the folder and the settings of whoever tests."""
+    command = [installation.python, "-I", *words]
+    return subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=True, timeout=60)
+
+
+@sqlite_only
+def test_it_works_on_the_default_database(installed: Commands, app: App, tmp_path: Path) -> None:
+    """With a home folder of its own: the command asks the password database, which is given another answer here."""
+    home = tmp_path / "real home"
+    home.mkdir()
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pwd\nfound = pwd.getpwuid\n"
+        f"pwd.getpwuid = lambda uid: pwd.struct_passwd((*found(uid)[:5], {str(home)!r}, found(uid)[6]))\n"
+    )
+    env = {"JOBRUNNER_DATABASE_URL": None, "PYTHONPATH": str(tmp_path)}
+    file = home / ".local" / "share" / "jobrunner" / "jobrunner.db"
+    first = installed("enqueue", "append", env=env)
+    assert (first.stdout, first.stderr) == ("1\n", f"jobrunner: created the database {file}\n")
+    tick = installed.tick(env=env)
+    assert (tick.stdout, tick.stderr) == ("", "")
+    assert [line.run_id for line in app.trace()] == [1]
+    assert installed("show", "1", "--json", env=env).json()["status"] == "succeeded"
+
+
+def works(installed: Commands, database: Database) -> None:
+    run_id = installed.enqueue("echo", {"a": 1})
+    tick = installed.tick()
+    assert (tick.stdout, tick.stderr) == ("", "")
+    assert installed.show(run_id)["status"] == "succeeded"
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 1
+
+
+def test_its_own_migrations_go_down_and_up(installed: Commands, database: Database) -> None:
+    """Down from the schema that the checkout made, so the tables that work afterwards are the installed wheel's."""
+    assert installed("migrate", "--to", "0", "--delete-data").stdout.endswith(": migrated\n")
+    refused = installed("tick", check=False)
+    assert (refused.returncode, "jobrunner migrate" in refused.stderr) == (78, True)
+    assert installed("migrate").stdout.endswith(": migrated\n")
+    works(installed, database)
+
+
+@postgresql_only
+def test_its_sql_is_that_of_the_checkout(installed: Commands, database: Database) -> None:
+    told = installed("migrate", "--sql").stdout
+    assert "CREATE TABLE job_runs" in told
+    installed.command = COMMAND
+    assert told == installed("migrate", "--sql").stdout
+
+
+@sqlite_only
+def test_python_m_jobrunner_is_the_command(installed: Commands, installation: Installation, database: Database) -> None:
+    run_id = installed.enqueue("echo")
+
+    def module(*words: str) -> "subprocess.CompletedProcess[str]":
+        command = [installation.python, "-m", "jobrunner", *words]
+        return subprocess.run(
+            command, env=installed.environment(), cwd=installed.home, capture_output=True, text=True, timeout=60
+        )
+
+    assert module("--version").stdout == installed("--version").stdout
+    assert module("--help").stdout == installed("--help").stdout
+    tick = module("tick")
+    assert (tick.returncode, tick.stdout, tick.stderr) == (0, "", "")
+    assert installed.show(run_id)["status"] == "succeeded"
+    wrong = module("tock")
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
+
+
+@pytest.fixture
+def check_types(installation: Installation, tmp_path: Path) -> Callable[[str], str]:
+    def check(source: str) -> str:
+        (tmp_path / "user.py").write_text(dedent(source))
+        # Of the checkout's tools only the type checker itself: it looks at what the empty environment holds.
+        command = [sys.executable, "-I", "-m", "mypy", "--strict", "--python-executable", str(installation.python)]
+        command += ["--config-file=", f"--cache-dir={installation.folder}/.mypy_cache", "user.py"]
+        environment = clean_environment(tmp_path)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        ).stdout
+
+    return check
+
+
+@wheel_only
+def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Callable[[str], str]) -> None:
+    told = check_types(TYPED)
+    assert "Success: no issues found" in told, told
+    kept, called = re.findall(r'Revealed type is "(.*)"', told)
+    assert re.fullmatch(
+        r"jobrunner\.registry\.Job\[\[ctx: jobrunner\.context\.Context, name: (builtins\.)?str,"
+        r" times: (builtins\.)?int =\], (builtins\.)?str\]",
+        kept,
+    ), kept
+    assert called.removeprefix("builtins.") == "str"
+
+
+@wheel_only
+def test_a_type_checker_finds_a_wrong_call(check_types: Callable[[str], str]) -> None:
+    told = check_types(WRONG)
+    assert re.findall(r"user\.py:(\d+): error", told) == ["8", "9", "10"], told
