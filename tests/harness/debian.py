@@ -1,0 +1,120 @@
+"""Debian's cron and libfaketime: from the system, else unpacked from their packages into a folder of our own.
+
+Unpacked, not installed: no daemon is started, and nothing on the machine changes.
+"""
+
+import fcntl
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGES = ("cron", "libfaketime")
+STEP_SECONDS = 60
+UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+class NoCron(Exception):
+    """A cron daemon cannot be run here; the message says why."""
+
+
+@dataclass(frozen=True)
+class CronPrograms:
+    """What was found, and below which folder; a `faketime` of None: a minute takes a minute."""
+
+    root: Path
+    faketime: Path | None
+
+    @property
+    def cron(self) -> Path:
+        return self.root / "usr/sbin/cron"
+
+    @property
+    def crontab(self) -> Path:
+        return self.root / "usr/bin/crontab"
+
+    @property
+    def pam(self) -> Path:
+        return self.root / "etc/pam.d/cron"
+
+    @property
+    def is_complete(self) -> bool:
+        return self.cron.exists() and self.crontab.exists() and self.pam.exists()
+
+
+@functools.cache
+def find_programs() -> CronPrograms:
+    """Raises NoCron, also where a daemon could not be put into a namespace of its own."""
+    if os.geteuid() != 0:
+        raise NoCron("not root")
+    if not can_unshare():
+        raise NoCron("no mount and pid namespaces here")
+    installed = programs_below(Path("/"))
+    if installed.is_complete and installed.faketime:
+        return installed
+    try:
+        with one_at_a_time():
+            unpacked = programs_below(unpack())
+    except (OSError, subprocess.SubprocessError) as problem:
+        if installed.is_complete:
+            return installed
+        raise NoCron(f"no cron here, and its package cannot be had: {problem}") from problem
+    return unpacked
+
+
+def programs_below(root: Path) -> CronPrograms:
+    found = sorted((root / "usr/lib").glob("*/faketime/libfaketime.so.1"))
+    return CronPrograms(root, found[0] if found else None)
+
+
+def can_unshare() -> bool:
+    try:
+        return subprocess.run([*UNSHARE, "true"], capture_output=True, timeout=30).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """The workers of a session need the packages once."""
+    with open(f"{cache_folder()}.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cache_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"jobrunner-cron-{os.geteuid()}"
+
+
+def unpack() -> Path:
+    place = cache_folder()
+    if not place.exists():
+        draft = Path(tempfile.mkdtemp(prefix="jobrunner-cron-"))
+        try:
+            download(draft)
+            for package in draft.glob("*.deb"):
+                run("dpkg-deb", "-x", str(package), str(draft), cwd=draft)
+                package.unlink()
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    if place.stat().st_uid != os.geteuid() or place.stat().st_mode & 0o022:
+        raise OSError(f"{place} is somebody else's")
+    return place
+
+
+def download(folder: Path) -> None:
+    try:
+        run("apt-get", "download", *PACKAGES, cwd=folder)
+    except subprocess.CalledProcessError:  # the lists of packages are missing or old
+        run("apt-get", "update", cwd=folder)
+        run("apt-get", "download", *PACKAGES, cwd=folder)
+
+
+def run(*command: str, cwd: Path) -> None:
+    subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=STEP_SECONDS)
