@@ -1,0 +1,229 @@
+"""Enqueue through a connection that is not SQLAlchemy's: the run shares the fate of the transaction open on it."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+import jobrunner as library
+from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
+from jobrunner.errors import QueueFull, UsageError
+
+DJANGO = """
+import json, os, sys
+from urllib.parse import urlsplit, unquote
+import django
+from django.conf import settings
+
+url = urlsplit(os.environ["JOBRUNNER_DATABASE_URL"])
+if url.scheme == "sqlite":
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": url.path}
+else:
+    database = {"ENGINE": "django.db.backends.postgresql", "NAME": url.path[1:], "HOST": url.hostname, "PORT": url.port,
+                "USER": unquote(url.username), "PASSWORD": unquote(url.password or "")}
+settings.configure(DATABASES={"default": {**database, **json.loads(sys.argv[1])}}, USE_TZ=True)
+django.setup()
+from django.db import connection, transaction
+import jobrunner
+from jobrunner.errors import UsageError
+
+said = {}
+
+
+def enqueue(name, **options):
+    return jobrunner.enqueue(connection, "append", {"name": name}, **options)
+
+
+def order(number):
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO orders VALUES (%s)", [number])
+
+
+with connection.cursor() as cursor:
+    cursor.execute("CREATE TABLE orders (id INTEGER)")
+with transaction.atomic():
+    order(1)
+    said["first"] = enqueue("committed", idempotency_key="k").id
+    said["again"] = enqueue("again", idempotency_key="k").created
+try:
+    with transaction.atomic():
+        order(2)
+        enqueue("rolled back")
+        raise ZeroDivisionError
+except ZeroDivisionError:
+    pass
+with transaction.atomic():
+    order(3)
+    with transaction.atomic():
+        enqueue("savepoint released")
+    try:
+        with transaction.atomic():
+            order(4)
+            enqueue("savepoint rolled back")
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    enqueue("after the savepoint")
+    transaction.set_rollback(False)
+with transaction.atomic():
+    order(5)
+    enqueue("marked for rollback")
+    transaction.set_rollback(True)
+try:
+    enqueue("no transaction")
+except UsageError as error:
+    said["autocommit"] = str(error)
+with connection.cursor() as cursor:
+    cursor.execute("SELECT id FROM orders ORDER BY id")
+    said["orders"] = [row[0] for row in cursor.fetchall()]
+    said["still usable"] = connection.is_usable()
+connection.set_autocommit(False)
+enqueue("autocommit off, rolled back")
+transaction.rollback()
+enqueue("autocommit off, committed")
+transaction.commit()
+print(json.dumps(said))
+"""
+
+
+def names(database: Database) -> list[str]:
+    return [row["payload"]["name"] for row in database.query("SELECT payload FROM job_runs ORDER BY id")]
+
+
+@pytest.mark.parametrize("options", [{}, {"CONN_MAX_AGE": 60, "AUTOCOMMIT": True}], ids=["plain", "persistent"])
+def test_a_run_enqueued_in_django_shares_the_fate_of_its_atomic_block(
+    jobrunner: Commands, database: Database, options: dict[str, Any]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DJANGO, json.dumps(options)],
+        env=jobrunner.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert names(database) == [
+        "committed",
+        "savepoint released",
+        "after the savepoint",
+        "autocommit off, committed",
+    ]
+    assert said["orders"] == [1, 3]
+    assert said["first"] == database.value("SELECT id FROM job_runs ORDER BY id LIMIT 1")
+    assert said["again"] is False
+    assert "transaction.atomic()" in said["autocommit"]
+
+
+def opened(database: Database) -> Any:
+    """A connection of the driver as an application might set it up."""
+    if isinstance(database, SQLiteDatabase):
+        connection = sqlite3.connect(database.path)
+        connection.row_factory = sqlite3.Row
+        return connection
+    return psycopg.connect(database.url, row_factory=dict_row)
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Any]:
+    with closing(opened(database)) as connection:
+        yield connection
+
+
+def test_a_run_enqueued_on_a_drivers_connection_appears_only_when_that_commits(
+    database: Database, connection: Any
+) -> None:
+    library.enqueue(connection, "append", {"name": "rolled back"})
+    connection.rollback()
+    answer = library.enqueue(connection, "append", {"name": "kept"}, idempotency_key="k")
+    assert not names(database)
+    connection.commit()
+    assert names(database) == ["kept"]
+    again = library.enqueue(connection, "append", {"name": "again"}, idempotency_key="k")
+    assert (again.id, again.created) == (answer.id, False)
+
+
+def test_a_lent_connection_keeps_its_own_ways(database: Database, connection: Any) -> None:
+    """Rows as the owner wants them, own SQL functions, and open: nothing of SQLAlchemy's stays on it."""
+    if isinstance(database, SQLiteDatabase):
+        connection.create_function("regexp", 2, lambda pattern, text: 42)
+        factory = connection.row_factory
+    else:
+        notices: list[str] = []
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+        factory = connection.row_factory
+    library.enqueue(connection, "append", {"name": "kept"})
+    connection.commit()
+    assert connection.row_factory is factory
+    row = connection.execute("SELECT status AS one FROM job_runs").fetchone()
+    assert row["one"] == "queued"
+    if isinstance(database, SQLiteDatabase):
+        assert connection.execute("SELECT 'a' REGEXP 'b'").fetchone()[0] == 42
+    else:
+        assert len(connection._notice_handlers) == 1
+        assert connection.autocommit is False
+
+
+def test_autocommit_is_refused_since_no_transaction_would_hold_the_run(database: Database, connection: Any) -> None:
+    if isinstance(database, SQLiteDatabase):
+        connection.isolation_level = None
+    else:
+        connection.autocommit = True
+    with pytest.raises(UsageError, match="no transaction is open"):
+        library.enqueue(connection, "append", {"name": "at once"}, idempotency_key="k")
+    assert not database.query("SELECT * FROM job_runs") + database.query("SELECT * FROM job_keys")
+    # Begun by hand, it holds.
+    connection.execute("BEGIN")
+    library.enqueue(connection, "append", {"name": "begun by hand"})
+    connection.execute("ROLLBACK")
+    assert not names(database)
+
+
+def test_a_full_queue_leaves_the_lent_transaction_usable(database: Database, connection: Any) -> None:
+    limit = "INSERT INTO job_types (job_type, max_waiting, when_full, updated_at) VALUES ('append', 1, 'refuse', ?)"
+    database.execute(limit, [database.now()])
+    library.enqueue(connection, "append", {"name": "fits"})
+    with pytest.raises(QueueFull):
+        library.enqueue(connection, "append", {"name": "does not"})
+    library.enqueue(connection, "other", {"name": "another type"})
+    connection.commit()
+    assert names(database) == ["fits", "another type"]
+
+
+@postgresql_only
+def test_a_failure_on_a_lent_connection_is_the_drivers_own_error(database: PostgresDatabase, connection: Any) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.execute("SELECT 1 / 0")
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        library.enqueue(connection, "append", {"name": "too late"})
+    connection.rollback()
+    library.enqueue(connection, "append", {"name": "after it"})
+    connection.commit()
+    assert names(database) == ["after it"]
+
+
+@postgresql_only
+def test_a_savepoint_of_psycopg_takes_the_run_with_it(database: PostgresDatabase) -> None:
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        with connection.transaction():
+            library.enqueue(connection, "append", {"name": "outer"})
+            with connection.transaction(force_rollback=True):
+                library.enqueue(connection, "append", {"name": "inner"})
+        assert names(database) == ["outer"]
+
+
+@sqlite_only
+def test_what_is_no_connection_is_refused_in_one_line(database: SQLiteDatabase) -> None:
+    class AsyncSession:
+        def run_sync(self) -> None: ...
+
+    for given, said in ((None, "NoneType"), (database.url, "builtins.str"), (AsyncSession(), r"await .*run_sync")):
+        with pytest.raises(UsageError, match=said):
+            library.enqueue(given, "append", {})  # type: ignore[arg-type]
