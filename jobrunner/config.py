@@ -22,6 +22,7 @@ from jobrunner.tables import TableReader
 
 T = TypeVar("T")
 _LONGEST_LEASE = timedelta(minutes=10)
+_RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 
@@ -61,7 +62,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     config = Config(
         file=None if file is None else file.path,
         commands={} if file is None else file.commands,
-        database_url=reader.text("database_url") or environ.get("DATABASE_URL") or None,
+        database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         app_dir=reader.path("app_dir"),
         host=reader.text("host")[:200] or socket.gethostname()[:200] or "localhost",
@@ -152,10 +153,19 @@ class _Reader:
         text, origin = self._found(name)
         if not text:
             return None
+        folder = self._folder_of(origin)
+        return Path(text).absolute() if folder is None else folder / jobfile.local_path(text)
+
+    def url(self, name: str) -> str:
+        """As it is; but an SQLite file is a path, and one that the file names is meant from the file's folder."""
+        text, origin = self._found(name)
+        folder, relative = self._folder_of(origin), _RELATIVE_SQLITE.fullmatch(text)
+        return text if folder is None or relative is None else f"{relative[1]}{folder / relative[2]}"
+
+    def _folder_of(self, origin: str) -> Path | None:
+        """Where relative paths begin that were found there; None: in the current folder, as elsewhere."""
         is_filed = self._file is not None and origin.startswith(str(self._file.path))
-        if is_filed and self._file:
-            return self._file.path.parent / jobfile.local_path(text)
-        return Path(text).absolute()
+        return self._file.path.parent if is_filed and self._file else None
 
     def duration(
         self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None

@@ -241,3 +241,15 @@ def test_a_folder_for_state_is_ours_alone_or_not_used(jobrunner: Commands, tmp_p
 def test_the_environment_of_these_tests_is_bare(jobrunner: Commands) -> None:
     assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
     assert os.environ.get("JOBRUNNER_DATABASE_URL") is None
+
+
+def test_a_relative_database_in_the_file_is_not_another_one_under_cron(jobrunner: Commands, app: App) -> None:
+    """Cron starts in the home folder: a path that the file names is meant from where the file lies."""
+    app.path("jobrunner.toml").write_text('[settings]\ndatabase_url = "sqlite:///data/app.db"\n')
+    app.path("data").mkdir()
+    without = {"JOBRUNNER_DATABASE_URL": None}
+    migrated = jobrunner("migrate", env=without, cwd=jobrunner.home)
+    assert migrated.stdout == f"sqlite:///{app.path('data/app.db')}: migrated\n"
+    assert jobrunner("status", env=without, cwd=app.folder).stdout.startswith(
+        f"database   sqlite:///{app.path('data/app.db')}"
+    )
