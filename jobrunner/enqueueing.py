@@ -13,7 +13,7 @@ from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.payload import check_payload
 from jobrunner.policies import declared
-from jobrunner.store.borrowed import Transaction, connection_of
+from jobrunner.store.dialect.borrowed import Transaction, connection_of
 from jobrunner.store.runs import Enqueued, NewRun
 from jobrunner.store.runs import enqueue as insert_run
 from jobrunner.text import storable

@@ -1,7 +1,6 @@
 """The caller's own connection, for a few statements inside the transaction that is open on it.
 
-Beside ``dialect`` the only file that knows one database from another: by the drivers' connections. One that is not
-SQLAlchemy's is lent to an engine which can make cursors on it and nothing else.
+One that is not SQLAlchemy's is lent to an engine which can make cursors on it and nothing else.
 """
 
 from __future__ import annotations
