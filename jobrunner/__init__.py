@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobrunner.backoff import exponential, fixed, polynomial, waits
 from jobrunner.context import Context
+from jobrunner.errors import QueueFull
 from jobrunner.registry import job
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
@@ -18,6 +19,7 @@ __all__ = [
     "Discard",
     "Enqueued",
     "HandlerStopped",
+    "QueueFull",
     "Retry",
     "Snooze",
     "enqueue",
