@@ -31,7 +31,7 @@ POINTS = (
 )
 """In the order in which a tick passes them. Those in a child cannot cut: a child has no connection of ours."""
 
-CHILD_POINTS = ("child.received", "child.handler_returned")
+CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 
 _wanted = os.environ.get("JOBRUNNER_FAULT", "")
 

@@ -28,7 +28,18 @@ def slow(ctx: Context):
     """Several heartbeats long."""
     leave_trace(ctx)
     time.sleep(1)
+
+
+@job("loop")
+async def loop(ctx: Context):
+    """In an event loop."""
+    leave_trace(ctx)
 '''
+COMMAND = """
+[jobs.command]
+command = 'echo "$JOBRUNNER_RUN_ID $JOBRUNNER_ATTEMPT $$" >> "$TRACE_FILE"'
+shell = true
+"""
 
 
 class Ground:
@@ -37,9 +48,11 @@ class Ground:
     def __init__(self, jobrunner: Commands, app: App, database: Database) -> None:
         self.jobrunner, self.app, self.database = jobrunner, app, database
         app.add(SLOW)
+        app.path("jobrunner.toml").write_text(COMMAND)
         now = database.now()
         ago = {days: now - timedelta(days=days) for days in (1, 30, 400)}
-        self.due = insert_runs(database, 3) + insert_runs(database, 1, "slow")
+        self.due = insert_runs(database, 3)
+        self.due += [insert_runs(database, 1, kind)[0] for kind in ("slow", "loop", "command")]
         (self.abandoned,) = insert_runs(
             database,
             1,

@@ -71,7 +71,7 @@ class _Server:
 
     def _act(self, frame: Frame) -> None:
         if frame["kind"] == "run":
-            faults.reach("child.received")
+            faults.reach("loop.received")
             self._begin(frame)
         elif frame["kind"] == "cancel":
             # Also for a run that is over: the answer says that the loop turns.
@@ -94,7 +94,7 @@ class _Server:
         if os.getpid() != self._pid:
             # A copy that the handler forked came back here: it must not answer in the original's name.
             os._exit(0)
-        faults.reach("child.handler_returned")
+        faults.reach("loop.handler_returned")
         del self._runs[run.run_id]
         self._set_alarm()
         for left in run.background:

@@ -1,5 +1,6 @@
 """The fixture `app`: a folder with handlers, as a user of jobrunner would have one."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -76,6 +77,8 @@ class App:
         """Write a module, indented as the test that holds it, in place of one of that name."""
         path = self.folder / f"{module}.py"
         path.write_text(dedent(source))
+        # Compiled code is taken for this source's if both sources have one length and were written in one second.
+        shutil.rmtree(self.folder / "__pycache__", ignore_errors=True)
         return path
 
     def add(self, source: str) -> Path:
