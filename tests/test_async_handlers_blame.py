@@ -53,6 +53,16 @@ async def stubborn(ctx: Context):
             print("I stay")
 
 
+@job("busy", timeout="5m", max_attempts=1)
+async def busy(ctx: Context, path: str):
+    leave_trace(ctx)
+    while not os.path.exists(path):
+        step_ends_at = time.monotonic() + 0.02
+        while time.monotonic() < step_ends_at:
+            pass
+        await asyncio.sleep(0)
+
+
 @job("crash", max_attempts=2)
 async def crash(ctx: Context, how: str):
     leave_trace(ctx)
@@ -104,6 +114,19 @@ def test_one_that_will_not_be_cancelled_is_killed_and_its_neighbours_start_again
     for run_id in held:
         assert_uncharged_and_succeeded(database, run_id)
         assert f"because of run {stubborn} (stubborn)" in attempts_of(database, run_id)[0]["error"]
+
+
+@pytest.mark.promise("P7", "P8")
+def test_a_busy_neighbour_that_shares_the_loop_is_not_taken_for_one_that_holds_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    busy, stubborn = queue(database, "busy", {"path": str(app.path("go"))}), queue(database, "stubborn")
+    tick = jobrunner.start("tick")
+    database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [stubborn])
+    assert attempt_of(database, stubborn)["outcome"] == "timed_out"
+    app.release("go")
+    assert tick.communicate(timeout=30) == ("", "")
+    assert_uncharged_and_succeeded(database, busy)
 
 
 @pytest.mark.promise("P7", "P8")
