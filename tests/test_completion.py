@@ -14,6 +14,7 @@ import pytest
 
 from harness import App, Commands, sqlite_only
 from harness.commands import COMMAND
+from harness.debian import one_at_a_time
 
 # Completing uses no database: one is enough.
 pytestmark = sqlite_only
@@ -99,13 +100,15 @@ def shell_environment(jobrunner: Commands) -> dict[str, str]:
 
 def program(shell: str) -> str:
     """The real shell; Debian's package where this is a bare machine and root may install it."""
-    if shutil.which(shell) is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": 300}
-        subprocess.run(["apt-get", "update", "-qq"], **quiet)  # type: ignore[call-overload]
-        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", shell], **quiet)  # type: ignore[call-overload]
+    with one_at_a_time():
+        if shutil.which(shell) is None and os.geteuid() == 0 and shutil.which("apt-get"):
+            for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", shell]):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    command = ["apt-get", "-o", "DPkg::Lock::Timeout=60", *step]
+                    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
     found = shutil.which(shell)
     if found is None:
-        pytest.skip(f"{shell} is not installed, and only root could install it: apt-get install {shell}")
+        pytest.skip(f"{shell} is not installed, and could not be: apt-get install {shell}")
     return found
 
 
@@ -135,7 +138,7 @@ def type_into(command: list[str], env: dict[str, str], cwd: Path, keys: str, unt
 
 
 @pytest.mark.system
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_the_tab_key_completes_in_the_real_shell(jobrunner: Commands, shell: str, tmp_path: Path) -> None:
     """Typed on a terminal: three words are begun and completed, and the line that comes of it is run."""
@@ -157,7 +160,7 @@ def test_the_tab_key_completes_in_the_real_shell(jobrunner: Commands, shell: str
 
 
 @pytest.mark.system
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(500)
 def test_fish_completes_from_the_file_that_the_help_names(jobrunner: Commands, tmp_path: Path) -> None:
     folder = jobrunner.home / ".config" / "fish" / "completions"
     folder.mkdir(parents=True)
