@@ -16,7 +16,7 @@ from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload
 from jobrunner.recurrence import Recurrence
 from jobrunner.store import schedules
 from jobrunner.store.database import Database
-from jobrunner.store.schedules import Expansion
+from jobrunner.store.schedules import Expanded, Expansion
 from jobrunner.text import one_line
 
 _BATCH = 500
@@ -73,34 +73,23 @@ def _expand_one(config: Config, database: Database, definition_id: int, log: Log
         log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
         return
     database.reach("expand.committed")
-    if expanded is None:
-        return
-    name = expanded.definition.name
+    if expanded is not None:
+        _report(expanded, log, counts)
+
+
+def _report(expanded: Expanded, log: Log, counts: Counter[str]) -> None:
+    name, expansion = expanded.definition.name, expanded.expansion
     if expanded.is_new_problem:
-        log.error("schedule", schedule=name, result="cannot be read", error=expanded.expansion.problem)
+        log.error("schedule", schedule=name, result="cannot be read", error=expansion.problem)
+    fields = {"schedule": name, "job_type": expanded.definition.job_type}
     if expanded.run_id is not None:
         counts["expanded"] += 1
-        log.info(
-            "expanded",
-            schedule=name,
-            run_id=expanded.run_id,
-            job_type=expanded.definition.job_type,
-            slot=str(expanded.expansion.slot),
-            result="queued",
-        )
+        log.info("expanded", **fields, run_id=expanded.run_id, slot=str(expansion.slot), result="queued")
     if expanded.full is not None:
         counts["skipped"] += 1
-        log.warning(
-            "skipped",
-            schedule=name,
-            job_type=expanded.definition.job_type,
-            slots=1,
-            first=str(expanded.expansion.slot),
-            last=str(expanded.expansion.slot),
-            result="max_waiting",
-            max_waiting=expanded.full.max_waiting,
-        )
-    if expanded.expansion.skipped is not None:
-        first, last, count = expanded.expansion.skipped
+        slot = {"slots": 1, "first": str(expansion.slot), "last": str(expansion.slot)}
+        log.warning("skipped", **fields, **slot, result="max_waiting", max_waiting=expanded.full.max_waiting)
+    if expansion.skipped is not None:
+        first, last, count = expansion.skipped
         counts["skipped"] += count
         log.warning("skipped", schedule=name, slots=count, first=str(first), last=str(last), result="misfire")
