@@ -100,7 +100,7 @@ class AsyncCrew(Crew):
             self._handlers.allow_one_more()
 
     def is_usable(self) -> bool:
-        return bool(self.policies) and self._handlers.is_usable()
+        return bool(self.policies) and self._handlers.has_children()
 
     def is_settled(self) -> bool:
         return not self.policies or self._living() is not None or self._handlers.is_settled()

@@ -78,13 +78,18 @@ class HandlerCrew(Crew):
     def __init__(self, config: Config, supervisor: Supervisor, log: Log) -> None:
         super().__init__()
         self.failed_starts: list[str] = []
+        self._has_learned = False
         self._config = config
         self._supervisor = supervisor
         self._log = log
         self._most_children = config.concurrency if config.imports else 0
 
     def is_usable(self) -> bool:
-        # One that is being killed counts: a fresh one takes its place.
+        # One whose greeting has told of nothing to serve has nothing to wait for.
+        return self.has_children() and not (self._has_learned and not self.policies)
+
+    def has_children(self) -> bool:
+        """Whether there is a child, or will be: one that is being killed counts, a fresh one takes its place."""
         return self._supervisor.children > 0
 
     def is_settled(self) -> bool:
@@ -126,6 +131,7 @@ class HandlerCrew(Crew):
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
+        self._has_learned = True
         self.policies = {policy.job_type: policy for policy in policies}
 
     def begin(self, run: ClaimedRun) -> Attempt | Ending:

@@ -297,3 +297,26 @@ def test_a_stopped_tick_hands_async_runs_back_uncharged(jobrunner: Commands, app
     for run_id in runs:
         assert (status_of(database, run_id), run_of(database, run_id)["attempts"]) == ("queued", 0)
         assert attempt_of(database, run_id)["outcome"] == "released"
+
+
+ONLY_ASYNC = """
+from jobrunner import job
+
+
+@job("only")
+async def only(ctx): ...
+"""
+
+
+@pytest.mark.parametrize("module", [ONLY_ASYNC, "", "from jobrunner import job\n\n@job('only')\ndef only(ctx): ...\n"])
+def test_a_tick_whose_handlers_serve_nothing_more_ends_before_its_budget(
+    jobrunner: Commands, app: App, database: Database, module: str
+) -> None:
+    """It once sat out its budget, waiting for work for children that had nothing to serve."""
+    app.write("handlers", module)
+    app.path("jobrunner.toml").write_text('[jobs.command]\ncommand = ["true"]\n')
+    runs = [queue(database, "only"), queue(database, "command"), queue(database, "unknown")]
+    jobrunner.tick("--budget", "100s", timeout=30)
+    jobrunner.tick("--budget", "100s", "--types", "command", timeout=30)
+    statuses = [status_of(database, run_id) for run_id in runs]
+    assert statuses == ["succeeded" if "only" in module else "queued", "succeeded", "queued"]
