@@ -16,10 +16,10 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test lint check clean format
+.PHONY: broken help install demo test lint check clean format bench bench-peers
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-16s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
 install: $(INSTALLED)-test $(INSTALLED)-lint ## Install the package and all that its development needs into .venv
 	@echo "installed into $(VENV)"
@@ -42,12 +42,18 @@ check: ## Run lint, then the tests; this is what CI runs
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
 
+bench: $(INSTALLED)-bench ## Measure the speed of this checkout: bench/README.md; ARGS="--rounds 5 --only idle"
+	@$(VENV)/bin/python bench $(ARGS)
+
+bench-peers: $(INSTALLED)-bench ## Measure idle ticks and drains beside other systems, installed into .bench
+	@$(VENV)/bin/python bench --peers $(ARGS)
+
 format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix-only .
 	@$(VENV)/bin/ruff format --quiet .
 
 clean: ## Remove everything that can be made again, the virtual environment included
-	rm -rf $(VENV) build dist demo-output *.egg-info
+	rm -rf $(VENV) build dist demo-output .bench *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

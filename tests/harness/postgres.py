@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,16 @@ class Server:
 
 
 class Lifeline:
-    """The watchdog of one server: it ends when this object is closed, or with this process, whichever is first."""
+    """The watchdog of one server: it ends when this object is closed, or with this process, whichever is first.
 
-    def __init__(self) -> None:
+    ``settings`` are the server's, over those for tests (watchdog.py); ``in_memory`` False: its data lie on the disk.
+    """
+
+    def __init__(self, settings: Mapping[str, str] | None = None, *, in_memory: bool = True) -> None:
         # Directly under the temporary folder: the path of a unix socket is limited to 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="jrpg-", dir=short_temporary_folder()))
-        self.data = data_place(self.folder) / f"{self.folder.name}-data"
+        place = data_place(self.folder) if in_memory else self.folder
+        self.data = place / f"{self.folder.name}-data"
         self.data.mkdir(mode=0o700)
         if os.geteuid() == 0:
             for made in (self.folder, self.data):
@@ -108,7 +112,10 @@ class Lifeline:
             control.listen(64)
             # The watchdog holds none of our other descriptors: a pipe that pytest's caller reads would stay open.
             self.process = subprocess.Popen(
-                [sys.executable, "-I", str(WATCHDOG), str(self.folder), str(self.data), str(control.fileno())],
+                [
+                    *(sys.executable, "-I", str(WATCHDOG), str(self.folder), str(self.data), str(control.fileno())),
+                    *(f"{name}={value}" for name, value in (settings or {}).items()),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -8,7 +8,8 @@ The server starts at the first request, so that a selection of tests without a d
 A request is one line of JSON on a connection to the socket `control` in the folder, and so is the answer. Any process
 may ask: that is how all workers of a test session share a server.
 
-Only the standard library is imported: this starts as `python -I watchdog.py FOLDER DATA CONTROL_DESCRIPTOR`.
+Only the standard library is imported: this starts as
+`python -I watchdog.py FOLDER DATA CONTROL_DESCRIPTOR [SETTING=VALUE ...]`.
 """
 
 import contextlib
@@ -50,8 +51,9 @@ SETTINGS = {
 class Server:
     """One data folder and the postmaster working on it."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
+    def __init__(self, folder: Path, data: Path, settings: dict[str, str]) -> None:
         self.folder = folder
+        self.settings = {**SETTINGS, **settings}
         self.binaries = Path()
         self.data = data
         self.password = secrets.token_hex(8)
@@ -126,7 +128,7 @@ class Server:
 
     def _launch(self) -> bool:
         arguments = {
-            **SETTINGS,
+            **self.settings,
             "port": str(self.port),
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": str(self.folder),
@@ -248,7 +250,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = Server(Path(sys.argv[1]), Path(sys.argv[2]))
+    settings = dict(word.split("=", 1) for word in sys.argv[4:])
+    server = Server(Path(sys.argv[1]), Path(sys.argv[2]), settings)
     try:
         # Listening already: whoever asks early waits for the answer.
         serve(server, socket.socket(fileno=int(sys.argv[3])))

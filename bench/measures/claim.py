@@ -1,0 +1,99 @@
+"""Growth: what a claim costs beside a long history, and behind runs that this host does not know."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count
+from secrets import token_hex
+
+from plan import BOTH, POSTGRESQL, Line, measure
+from processes import Failed
+from stage import Queue, Stage
+
+from jobrunner.model import Owner, Policy
+from jobrunner.store.claims import ClaimRequest, claim
+from jobrunner.store.database import Database
+from jobrunner.store.location import locate
+
+_EMPTY = "claim 100, empty history, {db}"
+_LEASE = timedelta(minutes=1)
+_RUNS = 100
+_CLAIMS = 5
+_hosts = count()
+
+
+@measure(Line(_EMPTY, "ms"), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def empty(stage: Stage, database: str) -> Iterator[float]:
+    """One claim of 100 due no-ops with its commit, on a connection that has claimed before; median of five.
+
+    The rows are there before the clock starts, and are finished after it has stopped.
+    """
+    yield _claims(_prepared(stage, database, "growth_empty", lambda _: None))
+
+
+@measure(Line("claim 100 beside finished runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def beside_finished(stage: Stage, database: str) -> Iterator[float]:
+    """The same beside so many (`finished`) runs that have succeeded."""
+    fill = stage.sizes.finished
+    yield _claims(_prepared(stage, database, "growth_finished", lambda queue: queue.add_finished(fill)))
+
+
+@measure(Line("claim 100 behind unknown runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def behind_unknown(stage: Stage, database: str) -> Iterator[float]:
+    """The same behind so many (`unknown`) due runs of higher priority, of a type that this host has no handler for."""
+    fill = stage.sizes.unknown
+    yield _claims(_prepared(stage, database, "growth_unknown", lambda q: q.add_due("unknown", fill, priority=9)))
+
+
+@measure(
+    Line("claim 100 after claims without a vacuum, PostgreSQL", "ms", _EMPTY.format(db=POSTGRESQL)),
+    group="growth",
+    times=3,
+    claimed=_RUNS,
+)
+def after_churn(stage: Stage) -> Iterator[float]:
+    """The same after so many (`churned`) runs were claimed and finished, with autovacuum off for job_runs."""
+    fill = stage.sizes.churned
+    yield _claims(_prepared(stage, POSTGRESQL, "growth_churned", lambda queue: queue.churn(fill), settled=False))
+
+
+def _prepared(stage: Stage, database: str, name: str, fill: Callable[[Queue], None], *, settled: bool = True) -> Queue:
+    if not stage.has(database, name):
+        queue = stage.queue(database, name)
+        fill(queue)
+        if settled:
+            queue.settle()
+    return stage.queue(database, name, cleared=False)
+
+
+def _claims(queue: Queue) -> float:
+    store = Database(locate(queue.database.url), patience=timedelta(seconds=30))
+    try:
+        times = [_claim(queue, store) for _ in range(_CLAIMS + 1)]
+    finally:
+        store.close()
+    return sorted(times[1:])[_CLAIMS // 2] * 1000
+
+
+def _claim(queue: Queue, store: Database) -> float:
+    queue.add_due("noop", _RUNS)
+    host = f"bench-{next(_hosts)}"
+    request = ClaimRequest(
+        owner=Owner(host, f"{host}:1:a"),
+        token=token_hex(16),
+        policies=[Policy("noop")],
+        limit=_RUNS,
+        places=_RUNS,
+        lease=_LEASE,
+    )
+    began = time.perf_counter()
+    claimed = store.write(lambda connection: claim(connection, request))
+    seconds = time.perf_counter() - began
+    finished = queue.database.execute(
+        "UPDATE job_runs SET status = 'succeeded', finished_at = claimed_at, locked_by = NULL, locked_until = NULL,"
+        " lease_token = NULL, host = NULL WHERE lease_token = ?",
+        [request.token],
+    )
+    if len(claimed) != _RUNS or finished != _RUNS:
+        raise Failed(f"{len(claimed)} of {_RUNS} runs were claimed, {finished} finished")
+    return seconds

@@ -1,0 +1,71 @@
+"""Many runs that do nothing: one tick, and several side by side."""
+
+import time
+from collections.abc import Iterator
+
+from plan import BOTH, Line, measure
+from stage import Stage
+
+from measures.baselines import PASS_MEMORY, RAW
+
+_DEFAULTS = "drain, default settings, {db}"
+_EIGHT = "drain, --concurrency 8, {db}"
+
+
+@measure(
+    Line(_DEFAULTS, "runs/s", RAW),
+    Line("drain, peak memory of the parent, {db}", "MB", PASS_MEMORY),
+    group="drain",
+    on=BOTH,
+    concurrency="default (4)",
+)
+def defaults(stage: Stage, database: str) -> Iterator[float]:
+    """One tick from start to exit, in child processes, at default settings, on so many due no-ops: runs a second.
+
+    The peak memory is that of the tick itself, without its children.
+    """
+    queue, runs = stage.queue(database), stage.sizes.runs
+    queue.add_due("noop", runs)
+    done = queue.tick(*_whole(runs), watched=True)
+    queue.check_drained(runs)
+    yield runs / done.seconds
+    yield done.peak_bytes / 1e6
+
+
+@measure(Line(_EIGHT, "runs/s", RAW), group="drain", on=BOTH, concurrency=8)
+def eight(stage: Stage, database: str) -> Iterator[float]:
+    """The same with eight children."""
+    queue, runs = stage.queue(database), stage.sizes.runs
+    queue.add_due("noop", runs)
+    done = queue.tick("--concurrency", 8, *_whole(runs))
+    queue.check_drained(runs)
+    yield runs / done.seconds
+
+
+@measure(Line("2 ticks side by side, {db}", "runs/s", _DEFAULTS), group="side", on=BOTH, hosts=2)
+def two(stage: Stage, database: str) -> Iterator[float]:
+    """Two ticks of different hosts, started at once on one queue: from the first start to the last exit."""
+    yield _side_by_side(stage, database, 2)
+
+
+@measure(Line("4 ticks side by side, {db}", "runs/s", _DEFAULTS), group="side", on=BOTH, hosts=4)
+def four(stage: Stage, database: str) -> Iterator[float]:
+    """Four ticks of different hosts, started at once on one queue: from the first start to the last exit."""
+    yield _side_by_side(stage, database, 4)
+
+
+def _side_by_side(stage: Stage, database: str, hosts: int) -> float:
+    queue, runs = stage.queue(database), stage.sizes.runs
+    queue.add_due("noop", runs)
+    began = time.perf_counter()
+    ticks = [queue.start(*_whole(runs), host=f"bench-{number}") for number in range(hosts)]
+    for tick in ticks:
+        tick.wait()
+    seconds = time.perf_counter() - began
+    queue.check_drained(runs)
+    return runs / seconds
+
+
+def _whole(runs: int) -> list[object]:
+    """Where there is more to do than a tick takes by default."""
+    return ["--batch", runs] if runs > 10_000 else []

@@ -1,0 +1,113 @@
+"""What it costs an application to enqueue."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+
+from plan import BOTH, POSTGRESQL, Line, measure
+from stage import Queue, Stage, connect
+
+import jobrunner
+from harness.database import to_sqlite
+
+_INSERT = "bare INSERT, {db}"
+_COPY = "COPY, PostgreSQL"
+_COMMIT = "INSERT and commit, PostgreSQL"
+_COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
+_VALUES = "VALUES ('noop', '{{}}', 'queued', 0, {now}, {now}, {now}) RETURNING id"
+
+
+def _open(queue: Queue, database: str) -> Any:
+    # psycopg's and sqlite3's own defaults: what an application has that does not think about it.
+    return connect(queue.database.url) if database == POSTGRESQL else sqlite3.connect(queue.database.url[10:])
+
+
+def _insert(connection: Any, database: str) -> Callable[[], object]:
+    now = "jobrunner_now()" if database == POSTGRESQL else str(to_sqlite(datetime.now(UTC)))
+    statement = f"INSERT INTO job_runs ({_COLUMNS}) {_VALUES.format(now=now)}"
+    return lambda: connection.execute(statement).fetchone()
+
+
+def _each(connection: Any, count: int, once: Callable[[], object]) -> float:
+    """Median seconds of one call in one transaction; the first calls do not count."""
+    times = []
+    for _ in range(count + 5):
+        began = time.perf_counter()
+        once()
+        times.append(time.perf_counter() - began)
+    connection.commit()
+    return sorted(times[5:])[count // 2]
+
+
+@measure(Line(_INSERT, "ms"), group="enqueue", on=BOTH)
+def insert(stage: Stage, database: str) -> Iterator[float]:
+    """One INSERT of a run, its id returned, through an open connection, without the commit; median of so many."""
+    queue = stage.queue(database)
+    with closing(_open(queue, database)) as connection:
+        yield _each(connection, stage.sizes.enqueued, _insert(connection, database)) * 1000
+
+
+@measure(Line("enqueue, {db}", "ms", _INSERT), group="enqueue", on=BOTH)
+def enqueue(stage: Stage, database: str) -> Iterator[float]:
+    """One `jobrunner.enqueue` through the same kind of connection, without the commit; median of so many."""
+    queue = stage.queue(database)
+    with closing(_open(queue, database)) as connection:
+        if database != POSTGRESQL:
+            connection.execute("BEGIN IMMEDIATE")
+        yield _each(connection, stage.sizes.enqueued, lambda: jobrunner.enqueue(connection, "noop", {})) * 1000
+
+
+@measure(Line(_COPY, "runs/s"), group="enqueue")
+def copy(stage: Stage) -> Iterator[float]:
+    """COPY of so many (`runs`) rows into job_runs with the commit."""
+    queue, rows = stage.queue(POSTGRESQL), stage.sizes.runs
+    now = queue.database.now()
+    with connect(queue.database.url) as connection:
+        began = time.perf_counter()
+        with connection.cursor().copy(f"COPY job_runs ({_COLUMNS}) FROM STDIN") as pipe:
+            for _ in range(rows):
+                pipe.write_row(("noop", "{}", "queued", 0, now, now, now))
+        connection.commit()
+        yield rows / (time.perf_counter() - began)
+
+
+@measure(Line("enqueue many, PostgreSQL", "runs/s", _COPY), group="enqueue")
+def many(stage: Stage) -> Iterator[float]:
+    """So many (`runs`) calls of `jobrunner.enqueue` in one transaction with its commit."""
+    queue, rows = stage.queue(POSTGRESQL), stage.sizes.runs
+    with connect(queue.database.url) as connection:
+        jobrunner.enqueue(connection, "noop", {})
+        connection.commit()
+        began = time.perf_counter()
+        for _ in range(rows):
+            jobrunner.enqueue(connection, "noop", {})
+        connection.commit()
+        yield rows / (time.perf_counter() - began)
+
+
+@measure(Line(_COMMIT, "ms"), group="enqueue")
+def commit(stage: Stage) -> Iterator[float]:
+    """One INSERT of a run and its COMMIT; median of so many transactions."""
+    yield _committed(stage, "SELECT 1")
+
+
+@measure(Line("the same with NOTIFY, PostgreSQL", "ms", _COMMIT), group="enqueue")
+def notify(stage: Stage) -> Iterator[float]:
+    """The same with a NOTIFY in the transaction, with nobody listening. Both send three statements."""
+    yield _committed(stage, "NOTIFY jobrunner_bench")
+
+
+def _committed(stage: Stage, beside: str) -> float:
+    queue = stage.queue(POSTGRESQL)
+    with connect(queue.database.url) as connection:
+        insertion = _insert(connection, POSTGRESQL)
+
+        def once() -> None:
+            insertion()
+            connection.execute(beside)
+            connection.commit()
+
+        return _each(connection, stage.sizes.enqueued, once) * 1000

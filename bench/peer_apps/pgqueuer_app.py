@@ -1,0 +1,40 @@
+"""pgqueuer: `setup`, `fill N`, and `drain [BATCH [uvloop]]`: its drain mode. At best: batches of 100, uvloop.
+
+Called from Python: its own command, `pgq run --mode drain`, ended with an AttributeError in the version of the day.
+"""
+
+import asyncio
+import os
+import sys
+
+import asyncpg
+import uvloop
+from pgqueuer import AsyncpgDriver, Job, PgQueuer, Queries
+from pgqueuer.types import QueueExecutionMode
+
+
+async def main(action: str, *words: str) -> None:
+    connection = await asyncpg.connect(os.environ["BENCH_URL"])
+    driver = AsyncpgDriver(connection)
+    if action == "setup":
+        await Queries(driver).install()
+    elif action == "fill":
+        count = int(words[0])
+        await Queries(driver).enqueue(["noop"] * count, [None] * count, [0] * count)
+    else:
+        await drain(driver, *words)
+    await connection.close()
+
+
+async def drain(driver: AsyncpgDriver, batch: str = "10", *_: str) -> None:
+    queue = PgQueuer(driver)
+
+    @queue.entrypoint("noop")
+    async def noop(job: Job) -> None:
+        pass
+
+    await queue.run(batch_size=int(batch), mode=QueueExecutionMode.drain)
+
+
+if __name__ == "__main__":
+    (uvloop.run if "uvloop" in sys.argv else asyncio.run)(main(*sys.argv[1:]))

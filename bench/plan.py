@@ -1,0 +1,110 @@
+"""What a measure is, how big it is, and the list of all of them."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stage import Stage
+
+POSTGRESQL, SQLITE = "PostgreSQL", "SQLite"
+BOTH = (POSTGRESQL, SQLITE)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much there is to do in each measure."""
+
+    runs: int = 1_000
+    slow_runs: int = 200
+    waiting_runs: int = 1_000
+    slow_seconds: float = 0.1
+    waiting_seconds: float = 1.0
+    finished: int = 1_000_000
+    unknown: int = 100_000
+    churned: int = 100_000
+    slots: int = 1_000
+    enqueued: int = 500
+    raw_rows: int = 20_000
+
+
+SMALLEST = Sizes(*(20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 200)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table. `baseline` is another line's name; None: this line is a baseline itself."""
+
+    name: str
+    unit: str
+    baseline: str | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Takes one sample of each of its lines. `times`: how often in a round; what is short is taken more often."""
+
+    lines: tuple[Line, ...]
+    take: Callable[["Stage"], Iterable[float]]
+    group: str
+    times: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """What exactly is timed."""
+        return " ".join((self.take.__doc__ or "").split())
+
+
+MEASURES: list[Measure] = []
+
+
+def measure(
+    *lines: Line, group: str, on: Iterable[str] = ("",), times: int = 1, **settings: Any
+) -> Callable[[Callable[..., Iterable[float]]], Callable[..., Iterable[float]]]:
+    """Put a function on the list, once for each database that it names; {db} in a name stands for the database.
+
+    With a database the function gets (stage, database), without one (stage).
+    """
+
+    def add(function: Callable[..., Iterable[float]]) -> Callable[..., Iterable[float]]:
+        for database in on:
+
+            def take(stage: "Stage", database: str = database) -> Iterable[float]:
+                return function(stage, database) if database else function(stage)
+
+            take.__doc__ = function.__doc__
+            named = tuple(_for(line, database) for line in lines)
+            MEASURES.append(Measure(named, take, group, times, settings))
+        return function
+
+    return add
+
+
+def _for(line: Line, database: str) -> Line:
+    baseline = line.baseline and line.baseline.format(db=database)
+    return replace(line, name=line.name.format(db=database), baseline=baseline)
+
+
+def chosen(only: list[str], groups: set[str]) -> list[Measure]:
+    """The measures of these groups that match one of the words, with the baselines they are compared to."""
+    wanted = [each for each in MEASURES if each.group in groups and any(_matches(each, word) for word in only or [""])]
+    while True:
+        names = {line.name for each in wanted for line in each.lines}
+        needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names
+        if not needed:
+            return [each for each in MEASURES if each in wanted]
+        wanted += [each for each in MEASURES if any(line.name in needed for line in each.lines)]
+
+
+def _matches(each: Measure, word: str) -> bool:
+    return word in each.group or any(word.lower() in line.name.lower() for line in each.lines)
+
+
+def median(samples: list[float]) -> float:
+    """nan for none: a failed measure stays in the table."""
+    ordered = sorted(samples)
+    if not ordered:
+        return math.nan
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

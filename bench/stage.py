@@ -1,0 +1,195 @@
+"""Where measures take place: a PostgreSQL of their own with default durability, SQLite files, and queues of rows."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+from plan import POSTGRESQL, Sizes
+from processes import Failed, Finished, Running, run
+from psycopg import sql
+
+from harness.commands import COMMAND, clean_environment
+from harness.database import Database, PostgresDatabase, SQLiteDatabase
+from harness.postgres import Access, Lifeline
+
+BENCH = Path(__file__).parent
+# What the server of the tests has switched off, as PostgreSQL itself has it.
+DURABLE = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "autovacuum": "on",
+    "max_wal_size": "1GB",
+    "dynamic_shared_memory_type": "posix",
+}
+_RUN = "job_type, payload, status, priority, run_at, created_at, updated_at"
+_NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
+_TABLES = ("job_attempts", "job_events", "job_keys", "job_ticks", "job_runs", "job_definitions")
+
+
+class Queue:
+    """A migrated database, filled by hand, and ticks on it."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.database = database
+        self._folder = folder
+
+    def clear(self) -> None:
+        """As after a quiet hour: no rows, nothing to prune for now, nothing left for a checkpoint to write."""
+        database = self.database
+        if isinstance(database, PostgresDatabase):
+            database.execute(f"TRUNCATE {', '.join(_TABLES)} RESTART IDENTITY")
+            with database.access.admin(database.database) as connection:
+                connection.execute("CHECKPOINT")
+        else:
+            for table in _TABLES:
+                database.execute(f"DELETE FROM {table}")
+            database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
+
+    def add_due(self, job_type: str, count: int, payload: str = "{}", priority: int = 0) -> None:
+        """Insert runs that are due since a second."""
+        now = self.database.now()
+        if count:
+            self.database.execute(
+                f"INSERT INTO job_runs ({_RUN}) {_NUMBERS}"
+                " SELECT ?, '" + payload + "', 'queued', ?, ?, ?, ? FROM numbers",
+                [count, job_type, priority, now - timedelta(seconds=1), now, now],
+            )
+
+    def add_finished(self, count: int) -> None:
+        """Insert runs that have succeeded an hour ago."""
+        at = self.database.now() - timedelta(hours=1)
+        if count:
+            self.database.execute(
+                f"INSERT INTO job_runs ({_RUN}, finished_at, attempts, max_attempts) {_NUMBERS}"
+                " SELECT 'noop', '{}', 'succeeded', 0, ?, ?, ?, ?, 1, 5 FROM numbers",
+                [count, at, at, at, at],
+            )
+
+    def add_schedules(self, count: int) -> None:
+        """Insert definitions of which each has one slot to be expanded: that of this minute."""
+        now = self.database.now()
+        seen = now.replace(second=0, microsecond=0) - timedelta(seconds=30)
+        self.database.execute(
+            "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at,"
+            f" next_run_at, created_at, updated_at) {_NUMBERS}"
+            " SELECT 'schedule ' || n, 'noop', '{}', '* * * * *', 'UTC', 'bench', ?, ?, ?, ? FROM numbers",
+            [count, seen, seen + timedelta(seconds=30), seen, seen],
+        )
+
+    def churn(self, count: int) -> None:
+        """Leave behind what so many runs leave that were claimed and finished while no vacuum came by."""
+        self.database.execute("ALTER TABLE job_runs SET (autovacuum_enabled = off)")
+        while count > 0:
+            batch, count = min(count, 10_000), count - 10_000
+            self.add_due("noop", batch)
+            self.database.execute(
+                "UPDATE job_runs SET status = 'running', locked_by = 'me', locked_until = run_at, lease_token = 'me',"
+                " claimed_at = run_at, started_at = run_at, attempts = 1 WHERE status = 'queued'"
+            )
+            self.database.execute(
+                "UPDATE job_runs SET status = 'succeeded', finished_at = run_at, locked_by = NULL, locked_until = NULL,"
+                " lease_token = NULL WHERE status = 'running'"
+            )
+
+    def settle(self) -> None:
+        """Statistics and visibility as they are a while after so many rows came."""
+        self.database.execute("VACUUM ANALYZE" if isinstance(self.database, PostgresDatabase) else "ANALYZE")
+
+    def start(self, *words: object, handlers: str = "noop", host: str = "bench", watched: bool = False) -> Running:
+        """Start a tick. Its budget is an hour: it ends when nothing is due, however slow it is."""
+        state = self._folder / f"state-{host}"
+        state.mkdir(mode=0o700, exist_ok=True)
+        environment = clean_environment(self._folder) | {
+            "JOBRUNNER_DATABASE_URL": self.database.url,
+            "JOBRUNNER_APP_DIR": str(BENCH / "jobs"),
+            "JOBRUNNER_IMPORT": handlers,
+            "JOBRUNNER_STATE_DIR": str(state),
+            "JOBRUNNER_HOST": host,
+            "JOBRUNNER_BUDGET": "1h",
+        }
+        return Running([COMMAND, "tick", *map(str, words)], environment, self._folder, watched=watched)
+
+    def tick(self, *words: object, handlers: str = "noop", watched: bool = False) -> Finished:
+        """Run a tick to its end."""
+        return self.start(*words, handlers=handlers, watched=watched).wait()
+
+    def check_drained(self, count: int) -> None:
+        """Every run succeeded, and none was tried twice."""
+        succeeded = self.database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'succeeded'")
+        attempts = self.database.value("SELECT count(*) AS n FROM job_attempts")
+        if (succeeded, attempts) != (count, count):
+            raise Failed(f"{succeeded} of {count} runs succeeded, in {attempts} attempts")
+
+
+class Stage:
+    """Everything that the measures share. Use it with `opened`."""
+
+    def __init__(self, sizes: Sizes, folder: Path, access: Access) -> None:
+        self.sizes = sizes
+        self.folder = folder
+        self.access = access
+        self._queues: dict[tuple[str, str], Queue] = {}
+
+    def environment(self) -> dict[str, str]:
+        """For commands that are not ours."""
+        return clean_environment(self.folder)
+
+    def create(self, name: str) -> str:
+        """An empty PostgreSQL database; its URL."""
+        with self.access.admin() as connection:
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(self.access.role))
+            )
+        return self.access.url(name)
+
+    def server_settings(self) -> dict[str, str]:
+        """What the server says about itself: its version and what makes it durable."""
+        with self.access.admin() as connection:
+            names = ["server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers"]
+            return {name: str(connection.execute(f"SHOW {name}").fetchone()[0]) for name in names}  # type: ignore[index]
+
+    def queue(self, database: str, name: str = "main", *, cleared: bool = True) -> Queue:
+        """One of the named databases, made and migrated at first use; cleared unless its rows shall stay."""
+        found = self._queues.get((database, name))
+        if found is None:
+            found = self._queues[database, name] = Queue(self._made(database, name), self.folder)
+            done = clean_environment(self.folder) | {"JOBRUNNER_DATABASE_URL": found.database.url}
+            run([COMMAND, "migrate"], done, self.folder)
+            found.clear()
+        elif cleared:
+            found.clear()
+        return found
+
+    def has(self, database: str, name: str) -> bool:
+        return (database, name) in self._queues
+
+    def _made(self, database: str, name: str) -> Database:
+        if database == POSTGRESQL:
+            self.create(name)
+            return PostgresDatabase(self.access, name)
+        path = self.folder / f"{name}.db"
+        # Only a database of nobody's choosing is created by the command itself.
+        path.touch(mode=0o600)
+        return SQLiteDatabase(path)
+
+
+@contextmanager
+def opened(sizes: Sizes) -> Iterator[Stage]:
+    """A stage, on the disk that holds the temporary files; nothing of it stays."""
+    with closing(Lifeline(DURABLE, in_memory=False)) as lifeline:
+        folder = Path(tempfile.mkdtemp(prefix="jobrunner-bench-"))
+        try:
+            yield Stage(sizes, folder, lifeline.server().start())
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def connect(url: str, *, prepared: bool = True) -> psycopg.Connection[tuple[object, ...]]:
+    """A connection of psycopg, as an application has one; `prepared` from the first time a statement is seen."""
+    return psycopg.connect(url, prepare_threshold=0 if prepared else None)

@@ -1,0 +1,92 @@
+"""`make bench`: that it measures all there is to measure. How long anything takes is no test's business."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.commands import clean_environment
+
+ROOT = Path(__file__).parents[1]
+BOTH = (
+    "claim 100, empty history",
+    "claim 100 beside finished runs",
+    "claim 100 behind unknown runs",
+    "drain, default settings",
+    "drain, --concurrency 8",
+    "2 ticks side by side",
+    "4 ticks side by side",
+    "enqueue",
+    "idle tick",
+    "first run",
+    "slow runs, start to exit",
+    "slow runs, processor time of the parent",
+    "waiting runs, start to exit",
+    "expansion",
+    "expansion, peak memory",
+    "raw loop",
+)
+EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL", "SQLite")} | {
+    "python -c pass",
+    "psycopg: connect, select 1",
+    "raw loop, PostgreSQL, unprepared",
+    "claim 100 after claims without a vacuum, PostgreSQL",
+    "enqueue many, PostgreSQL",
+    "the same with NOTIFY, PostgreSQL",
+}
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def bench(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """The program of `make bench`, at its smallest."""
+    command = [sys.executable, "bench", "--smallest", "--rounds", "1", "--results", str(folder / "results"), *words]
+    environment = clean_environment(folder) | {"PATH": os.environ["PATH"]}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
+
+
+def written(folder: Path) -> Mapping[str, Any]:
+    (path,) = (folder / "results").glob("????-??-??-*.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    assert path.stem.endswith(f"-{content['commit']}")
+    return content
+
+
+def test_every_measure_is_taken_on_both_databases_and_written_down(tmp_path: Path) -> None:
+    done = bench(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    content = written(tmp_path)
+    lines = {line["name"]: line for line in content["lines"]}
+    assert lines.keys() >= EXPECTED
+    assert [name for name, line in lines.items() if not line["samples"] or not line["what"]] == []
+    for name, line in lines.items():
+        assert line["baseline"] is None or line["baseline"] in lines, name
+        assert line["ratio"] is not None, name
+        assert f"\n{name} " in done.stdout, "the table has not all that was measured"
+    assert content["failures"] == {}
+    assert content["postgresql"]["fsync"] == content["postgresql"]["synchronous_commit"] == "on"
+    assert {"cores", "cpu", "python", "load_before"} <= content["machine"].keys()
+    assert (content["rounds"], content["sizes"]["runs"]) == (1, 20)
+
+
+def test_a_part_is_measured_with_its_baselines_only(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--only", "idle tick, SQLite")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line["name"] for line in written(tmp_path)["lines"]] == ["python -c pass", "idle tick, SQLite"]
+
+
+def test_a_measure_that_fails_is_named_and_stays_in_the_table(tmp_path: Path) -> None:
+    """Minus one run cannot be drained; what is beside it is measured all the same."""
+    done = bench(tmp_path, "--only", "drain, default settings, SQLite", "--only", "idle tick, SQLite", "--runs", "-1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    content = written(tmp_path)
+    lines = {line["name"]: line["samples"] for line in content["lines"]}
+    assert lines["drain, default settings, SQLite"] == []
+    assert len(lines["idle tick, SQLite"]) == 1
+    assert content["failures"].keys() == {"drain, default settings, SQLite"}
+    assert "left out: drain, default settings, SQLite: " in done.stdout
