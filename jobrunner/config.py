@@ -136,6 +136,18 @@ def default_database_file() -> Path:
     return Path(home) / ".local" / "share" / "jobrunner" / "jobrunner.db"
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The text of a setting, "" for none, and where it stands. ``folder`` is where its relative paths begin.
+
+    None: in the current folder, as everywhere but in the configuration file.
+    """
+
+    text: str
+    origin: str
+    folder: Path | None = None
+
+
 class _Reader:
     """Where each setting comes from. Each is asked for once, so that ``close`` knows which keys there are."""
 
@@ -146,26 +158,22 @@ class _Reader:
         self._table = TableReader("settings", {} if file is None else file.settings)
 
     def text(self, name: str) -> str:
-        return self._found(name)[0]
+        return self._found(name).text
 
     def path(self, name: str) -> Path | None:
         """Absolute; one that the file names is meant from the file's folder."""
-        text, origin = self._found(name)
-        if not text:
+        found = self._found(name)
+        if not found.text:
             return None
-        folder = self._folder_of(origin)
-        return Path(text).absolute() if folder is None else folder / jobfile.local_path(text)
+        return Path(found.text).absolute() if found.folder is None else found.folder / jobfile.local_path(found.text)
 
     def url(self, name: str) -> str:
         """As it is; but an SQLite file is a path, and one that the file names is meant from the file's folder."""
-        text, origin = self._found(name)
-        folder, relative = self._folder_of(origin), _RELATIVE_SQLITE.fullmatch(text)
-        return text if folder is None or relative is None else f"{relative[1]}{folder / relative[2]}"
-
-    def _folder_of(self, origin: str) -> Path | None:
-        """Where relative paths begin that were found there; None: in the current folder, as elsewhere."""
-        is_filed = self._file is not None and origin.startswith(str(self._file.path))
-        return self._file.path.parent if is_filed and self._file else None
+        found = self._found(name)
+        relative = _RELATIVE_SQLITE.fullmatch(found.text)
+        if found.folder is None or relative is None:
+            return found.text
+        return f"{relative[1]}{found.folder / relative[2]}"
 
     def duration(
         self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None
@@ -193,25 +201,25 @@ class _Reader:
             raise self._filed_wrong(error) from None
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        text, origin = self._found(name)
-        if not text:
+        found = self._found(name)
+        if not found.text:
             return default
         try:
-            return parse(text)
+            return parse(found.text)
         except UsageError as error:
             if name in self._flags:
-                raise UsageError(f"{origin}: {error}") from None
-            raise ConfigurationError(f"{origin}: {error}") from None
+                raise UsageError(f"{found.origin}: {error}") from None
+            raise ConfigurationError(f"{found.origin}: {error}") from None
 
-    def _found(self, name: str) -> tuple[str, str]:
-        """The text of a setting, "" for none, and where it was found."""
+    def _found(self, name: str) -> _Found:
         filed = self._filed(name)
         if name in self._flags:
-            return str(self._flags[name]), f"--{name.replace('_', '-')}"
+            return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
         variable = f"JOBRUNNER_{name.upper()}"
-        if text := self._environ.get(variable, "").strip():
-            return text, variable
-        return filed, f"{self._file.path}: settings.{name}" if self._file and filed else variable
+        text = self._environ.get(variable, "").strip()
+        if text or not filed or self._file is None:
+            return _Found(text, variable)
+        return _Found(filed, f"{self._file.path}: settings.{name}", self._file.path.parent)
 
     def _filed(self, name: str) -> str:
         value = self._table.take_any(name)
