@@ -21,7 +21,7 @@ from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Policy
 
-MOST_FAILED_STARTS = 2
+_MOST_FAILED_STARTS = 2
 
 
 class Crew(ABC):
@@ -78,7 +78,7 @@ class HandlerCrew(Crew):
     def __init__(self, config: Config, supervisor: Supervisor, log: Log) -> None:
         super().__init__()
         self.failed_starts: list[str] = []
-        self._has_learned = False
+        self.has_learned = False
         self._config = config
         self._supervisor = supervisor
         self._log = log
@@ -86,7 +86,7 @@ class HandlerCrew(Crew):
 
     def is_usable(self) -> bool:
         # One whose greeting has told of nothing to serve has nothing to wait for.
-        return self.has_children() and not (self._has_learned and not self.policies)
+        return self.has_children() and not (self.has_learned and not self.policies)
 
     def has_children(self) -> bool:
         """Whether there is a child, or will be: one that is being killed counts, a fresh one takes its place."""
@@ -118,7 +118,7 @@ class HandlerCrew(Crew):
 
     def has_failed(self) -> bool:
         """Whether it was given up: no more children are started in this tick."""
-        return len(self.failed_starts) >= MOST_FAILED_STARTS
+        return len(self.failed_starts) >= _MOST_FAILED_STARTS
 
     def take_failure(self, failure: StartFailed) -> None:
         """A child never became ready."""
@@ -131,7 +131,7 @@ class HandlerCrew(Crew):
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
-        self._has_learned = True
+        self.has_learned = True
         self.policies = {policy.job_type: policy for policy in policies}
 
     def begin(self, run: ClaimedRun) -> Attempt | Ending:

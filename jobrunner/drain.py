@@ -156,7 +156,7 @@ class Drain:
             self._bury(event.process)
 
     def _learn(self, ready: Ready) -> None:
-        if self._staff.has_learned:
+        if self._staff.handlers.has_learned:
             return
         self._staff.learn(ready.policies)
         self._claimer.apart = frozenset(policy.job_type for policy in ready.policies if policy.is_async)

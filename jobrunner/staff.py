@@ -29,7 +29,6 @@ class Staff:
             self._async_handlers,
             self.handlers,
         )
-        self.has_learned = False
         self.refusal: UsageError | None = None
         if not config.imports:
             self._check_types(())
@@ -39,7 +38,6 @@ class Staff:
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first child has told what handlers there are. A wanted type that there is not becomes ``refusal``."""
-        self.has_learned = True
         self._check_types(policy.job_type for policy in policies)
         wanted = [policy for policy in policies if self._is_wanted(policy.job_type)]
         self.handlers.learn([policy for policy in wanted if not policy.is_async])
