@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from jobrunner.errors import BadPayload, ConfigurationError
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
+from jobrunner.text import iso_instant
 
 SHELL = "/bin/sh"
 DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
@@ -105,12 +105,8 @@ def _fields_of(run: ClaimedRun) -> dict[str, str | None]:
         "job_type": run.job_type,
         "attempt": str(run.attempt),
         "max_attempts": str(run.max_attempts),
-        "slot": None if run.scheduled_for is None else _instant(run.scheduled_for),
+        "slot": None if run.scheduled_for is None else iso_instant(run.scheduled_for),
     }
-
-
-def _instant(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _filled(name: str, run: ClaimedRun, may_be_option: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 LAST_ERROR_CHARACTERS = 500
 
@@ -32,6 +33,11 @@ def visible(text: str) -> str:
 def visible_block(text: str) -> str:
     """As ``visible``, but new lines and tabs stay: for tracebacks and output."""
     return _CONTROLS_BUT_LAYOUT.sub(_escape, storable(text))
+
+
+def iso_instant(value: datetime) -> str:
+    """An instant for programs: ISO 8601 in UTC, ending in Z."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import streams
-from jobrunner.text import visible
+from jobrunner.text import iso_instant, visible
 
 
 def done(text: object) -> None:
@@ -66,7 +66,7 @@ def _text(value: object) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return iso_instant(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
