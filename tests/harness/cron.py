@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,25 +50,25 @@ mv "$draft" "{folder}/mail-${{draft##*-}}"
 """
 
 
-class Cron:
+class Cron(ABC):
     """Runs crontabs: one of a user, and one that stands in /etc/cron.d. Both belong to whoever runs the tests."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def start(self, user_crontab: str, system_crontab: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def start(self, user_crontab: str, system_crontab: str) -> None: ...
 
-    def stop(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def stop(self) -> None: ...
 
+    @abstractmethod
     def mails(self) -> list[str]:
         """The bodies of the mails that were sent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def complaints(self, crontab: str) -> str:
         """What `crontab -n` finds wrong."""
-        raise NotImplementedError
 
 
 class Daemon(Cron):

@@ -6,6 +6,7 @@ One that is not SQLAlchemy's is lent to an engine which can make cursors on it a
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -67,22 +68,8 @@ def connection_of(transaction: Transaction) -> Iterator[Connection]:
         )
 
 
-class _Loan:
-    """What SQLAlchemy gets in place of a driver's connection: all that would end the transaction does nothing."""
-
-    url: ClassVar[str]
-    driver: ClassVar[str]
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
-
-    def begins_by_itself(self) -> bool:
-        """Whether a transaction is open, or the driver opens one before it writes."""
-        raise NotImplementedError
-
-    def cursor(self) -> Any:
-        """A cursor whose rows are tuples, whatever the owner made of those of the connection."""
-        raise NotImplementedError
+class _OwnersToEnd:
+    """All that would end the transaction does nothing."""
 
     def commit(self) -> None:
         """Is the owner's to do."""
@@ -92,6 +79,24 @@ class _Loan:
 
     def close(self) -> None:
         """Is the owner's to do."""
+
+
+class _Loan(_OwnersToEnd, ABC):
+    """What SQLAlchemy gets in place of a driver's connection."""
+
+    url: ClassVar[str]
+    driver: ClassVar[str]
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    @abstractmethod
+    def begins_by_itself(self) -> bool:
+        """Whether a transaction is open, or the driver opens one before it writes."""
+
+    @abstractmethod
+    def cursor(self) -> Any:
+        """A cursor whose rows are tuples, whatever the owner made of those of the connection."""
 
 
 class _SqliteLoan(_Loan):
