@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from harness import Database
+from harness import App, Database, wait_for
 from harness.database import Row
 
 
@@ -48,3 +48,8 @@ def make_due(database: Database, run_id: int) -> None:
 def wait_until_running(database: Database, run_id: int) -> None:
     """Until a tick has handed the run to a child."""
     database.wait_until("SELECT status = 'running' AS at_work FROM job_runs WHERE id = ?", [run_id])
+
+
+def wait_for_attempts(app: App, count: int, seconds: float = 30) -> None:
+    """Until so many attempts have left their trace."""
+    wait_for(lambda: len(app.trace()) >= count, seconds, f"{count} attempts begun")

@@ -8,8 +8,8 @@ from harness import Database
 NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
 
 
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
+def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
 def go_to(database: Database, instant: datetime) -> None:

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
+from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 from harness import App, Commands, Database, wait_for
 
 HANDLERS = """
@@ -84,10 +84,6 @@ async def crash(ctx: Context, how: str):
 def app(app: App) -> App:
     app.add(HANDLERS)
     return app
-
-
-def wait_for_attempts(app: App, count: int) -> None:
-    wait_for(lambda: len(app.trace()) >= count, 30, f"{count} attempts begun")
 
 
 def assert_uncharged_and_succeeded(database: Database, run_id: int) -> None:

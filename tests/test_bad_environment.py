@@ -10,6 +10,7 @@ import pytest
 from environments import COMMANDS, LETTERS, all_are_civil, is_civil, letters, run_in
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
+from harness.terminal import read_terminal
 
 ERROR = f"ValueError: schlechte Größe {LETTERS}"
 VARIABLES = {
@@ -77,17 +78,8 @@ def on_a_terminal(jobrunner: Commands, words: list[str], env: dict[str, str | No
         [COMMAND, *words], env=jobrunner.environment(env), stdin=terminal, stdout=terminal, stderr=terminal
     )
     os.close(terminal)
-    seen = b""
-    while True:
-        try:
-            data = os.read(ours, 4096)
-        except OSError:  # the last one at the other end is gone
-            data = b""
-        if not data:
-            break
-        seen += data
-    os.close(ours)
-    return command.wait(timeout=30), seen.decode()
+    seen = read_terminal(ours)
+    return command.wait(timeout=30), seen
 
 
 def test_a_handler_prints_in_any_locale(jobrunner: Commands, app: App, database: Database) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
+from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
 from harness import App, Commands, Database, wait_for
 
 POISON = """
@@ -26,10 +26,6 @@ def wait_until_gone(jobrunner: Commands) -> None:
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
-def wait_until_started(app: App, attempts: int, seconds: float = 20) -> None:
-    wait_for(lambda: len(app.trace()) >= attempts, seconds, "the handler's start")
-
-
 @pytest.mark.promise("P7")
 def test_a_suspect_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     first = queue(database, "append", priority=9)
@@ -42,10 +38,10 @@ def test_a_suspect_is_started_alone_in_its_tick(jobrunner: Commands, app: App, d
     tick = jobrunner.start("tick")
     for number, suspect in enumerate(suspects):
         wait_until_running(database, suspect)
-        wait_until_started(app, number + 1)
+        wait_for_attempts(app, number + 1)
         # With three places free, none of the others is started beside it, though they are more urgent.
         with pytest.raises(AssertionError):
-            wait_until_started(app, number + 2, 1.5)
+            wait_for_attempts(app, number + 2, 1.5)
         assert app.trace()[-1].run_id == suspect
         counted = database.value("SELECT count(*) FROM job_runs WHERE status = 'running'")
         assert (counted, status_of(database, first)) == (1, "queued")
@@ -102,7 +98,7 @@ def test_the_crash_of_a_tick_is_charged_once_its_lease_is_over(
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))}, max_attempts=2)
     for number, ended in ((1, "failed"), (2, "dead")):
         tick = jobrunner.start("tick", env=LEASE)
-        wait_until_started(app, number)
+        wait_for_attempts(app, number)
         os.kill(tick.pid, signal.SIGKILL)
         tick.wait(10)
         wait_until_gone(jobrunner)

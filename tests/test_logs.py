@@ -13,6 +13,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.terminal import read_terminal
 
 SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
 
@@ -273,16 +274,7 @@ def test_a_person_at_a_terminal_sees_the_log(jobrunner: Commands) -> None:
         text=True,
     )
     os.close(terminal)
-    seen = b""
-    while True:
-        try:
-            data = os.read(ours, 4096)
-        except OSError:  # the last one at the other end is gone
-            break
-        if not data:
-            break
-        seen += data
-    os.close(ours)
+    seen = read_terminal(ours)
     assert tick.communicate(timeout=30)[0] == ""
     assert tick.returncode == 0
-    assert [line.split()[2] for line in seen.decode().splitlines()] == ["claimed", "succeeded", "tick"]
+    assert [line.split()[2] for line in seen.splitlines()] == ["claimed", "succeeded", "tick"]
