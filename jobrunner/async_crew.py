@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from jobrunner.attempt import Attempt, Why
+from jobrunner.attempt import Attempt, Why, run_frame
 from jobrunner.config import Config
-from jobrunner.crews import Crew, HandlerCrew
+from jobrunner.crews import Crew
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
 from jobrunner.execute.supervisor import Supervisor
 from jobrunner.execute.tail import Tail
+from jobrunner.handler_crew import HandlerCrew
 from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.model import ClaimedRun, Policy
+from jobrunner.model import ClaimedRun, Policy, Room
+
+_MANY = 20
+_GATHERING_SECONDS = 0.01
+"""With many at work, those that end together are finalized together."""
 
 
 class AsyncAttempt(Attempt):
@@ -105,13 +110,16 @@ class AsyncCrew(Crew):
     def is_settled(self) -> bool:
         return not self.policies or self._living() is not None or self._handlers.is_settled()
 
-    def free(self) -> int:
+    def room(self) -> Room:
         child = self._living()
         if not self.policies or (child is None and not self._supervisor.idle):
-            return 0
+            return Room(0)
         if child is not None and (child.is_being_killed or child.silent_since is not None):
-            return 0
-        return self._most - self._at_work
+            return Room(0)
+        return Room(0, ahead=self._most - self._at_work)
+
+    def gathering_seconds(self) -> float:
+        return _GATHERING_SECONDS if self._at_work >= _MANY else 0.0
 
     def growth(self) -> int:
         is_served = self._living() is not None or self._supervisor.idle or self._supervisor.starting
@@ -120,16 +128,19 @@ class AsyncCrew(Crew):
     def grow(self, count: int) -> None:
         self._handlers.grow(min(count, 1))
 
-    def begin(self, run: ClaimedRun) -> Attempt | Ending:
+    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
         child = self._child = self._living() or self._supervisor.hire()
-        attempt = AsyncAttempt(run, self.policies[run.job_type], child)
-        attempt.hand_over(child, self._config.payload_limit, self._config.grace)
+        policy = self.policies[run.job_type]
+        attempt = AsyncAttempt(run, policy, child)
+        limit, grace = self._config.payload_limit, self._config.grace
+        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before))
         self._at_work += 1
         return attempt
 
-    def is_over(self, attempt: Attempt) -> None:
+    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
         # The child stays: its loop and what the handlers keep in it are there for the next runs.
         self._at_work -= 1
+        return None
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
         mine = [attempt for attempt in attempts if isinstance(attempt, AsyncAttempt)]

@@ -22,6 +22,7 @@ from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.payload import check_payload
 
+NOT_BEGUN = "not_begun"
 _LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 _STACKS_SECONDS = 0.1
 
@@ -36,6 +37,33 @@ class Why(Enum):
     LEASE_LOST = "its lease was lost"
 
 
+def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float) -> Frame:
+    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``."""
+    planned = run.scheduled_for or run.run_at
+    timeout = run.timeout
+    return {
+        "kind": "run",
+        "run_id": run.lease.run_id,
+        "job_type": run.job_type,
+        "payload": run.payload,
+        "attempt": run.attempt,
+        "max_attempts": run.max_attempts,
+        "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+        "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
+        "started_at": run.started_at.isoformat(),
+        "timeout_seconds": None if timeout is None else timeout.total_seconds(),
+        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
+        "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
+        "result_limit": result_limit,
+        "begin_before": begin_before,
+    }
+
+
+def not_begun(run: ClaimedRun) -> Frame:
+    """What a child says of a run that it has not begun, and will not."""
+    return {"kind": "report", "run_id": run.lease.run_id, "outcome": NOT_BEGUN}
+
+
 class Attempt:
     """A claimed run in the hands of a process: its clock, and the steps by which it is stopped."""
 
@@ -46,7 +74,6 @@ class Attempt:
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed()
         self.stopping: Why | None = None
-        self._mark = 0
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
         self._bytes_seen = self.tail.bytes_written
@@ -55,35 +82,6 @@ class Attempt:
         """Whether anything has been written since this was last asked."""
         before, self._bytes_seen = self._bytes_seen, self.tail.bytes_written
         return self._bytes_seen != before
-
-    def last_resort_seconds(self, grace: timedelta) -> float | None:
-        """When the kernel ends it, should this tick stand still: what it gets beyond timeout and kill_after."""
-        if self.run.timeout is None:
-            return None
-        return (self.run.timeout + self.policy.kill_after + grace).total_seconds()
-
-    def frame(self, result_limit: int, grace: timedelta) -> Frame:
-        """What a child is told."""
-        run = self.run
-        planned = run.scheduled_for or run.run_at
-        return {
-            "kind": "run",
-            "run_id": run.lease.run_id,
-            "job_type": run.job_type,
-            "payload": run.payload,
-            "attempt": run.attempt,
-            "max_attempts": run.max_attempts,
-            "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-            "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
-            "started_at": run.started_at.isoformat(),
-            "timeout_seconds": None if run.timeout is None else run.timeout.total_seconds(),
-            "alarm_seconds": self.last_resort_seconds(grace),
-            "result_limit": result_limit,
-        }
-
-    def hand_over(self, child: ChildProcess, result_limit: int, grace: timedelta) -> None:
-        """Give the run to its child."""
-        self._mark = child.send(self.frame(result_limit, grace))
 
     def stop(self, why: Why, within: timedelta | None = None) -> bool:
         """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
@@ -108,10 +106,8 @@ class Attempt:
         return True
 
     def advance(self) -> None:
-        """Do what is due by now: time out, or take the next step of stopping."""
+        """Take the step of stopping that is due by now."""
         now = clock.elapsed()
-        if self.stopping is None and self._ends_at is not None and now >= self._ends_at:
-            self.stop(Why.TIMEOUT)
         while self._signals and self._signals[0][0] <= now:
             self._send(self._signals.pop(0)[1])
 
@@ -120,7 +116,7 @@ class Attempt:
         return self._ends_at is not None and clock.elapsed() >= self._ends_at
 
     def next_step_at(self) -> float | None:
-        """When ``advance`` has something to do, on the clock of ``clock.elapsed``; None: nothing is planned."""
+        """When it is to be stopped, or to take the next step of that; None: nothing is planned."""
         return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
 
     def _send(self, step: str) -> None:
@@ -138,6 +134,10 @@ class Attempt:
 
     def reported(self, report: Frame) -> Ending:
         """What the child's own report means."""
+        outcome = report.get("outcome")
+        if outcome == "succeeded":
+            # Done is done, also after a request to stop: doing it again would be worse.
+            return Ending(Outcome.SUCCEEDED, output=self.tail.text(), result=_storable(report.get("result")))
         ending = Ending(
             outcome=Outcome.FAILED,
             error_type=_text(report.get("error_type")),
@@ -145,10 +145,6 @@ class Attempt:
             traceback=_text(report.get("traceback")),
             output=self.tail.text(),
         )
-        outcome = report.get("outcome")
-        if outcome == "succeeded":
-            # Done is done, also after a request to stop: doing it again would be worse.
-            return replace(ending, outcome=Outcome.SUCCEEDED, result=_storable(report.get("result")))
         if self.stopping is not None:
             return self._stopped(ending)
         if outcome in ("discarded", "snoozed"):
@@ -208,6 +204,8 @@ class Attempt:
 
 
 def _storable(result: object) -> object:
+    if result is None:
+        return None
     # The child has checked it; but what comes through the channel is a handler's to forge.
     try:
         return check_payload({"result": result}, LARGEST_BYTES)["result"]

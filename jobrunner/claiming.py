@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from jobrunner import clock
 from jobrunner.config import Config
+from jobrunner.errors import DatabaseUnavailable
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Owner, Policy
+from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import claims, ticks
+from jobrunner.store.claims import Claim
 from jobrunner.store.database import Connection, Database
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -20,9 +22,13 @@ _LOOK_AGAIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The runs of one claim. ``sent_at`` is when their leases began, on the clock of ``clock.elapsed``."""
+    """The runs of one claim. ``sent_at`` is when their leases began, on the clock of ``clock.elapsed``.
+
+    ``places`` is how many more places of the host this tick may use.
+    """
 
     runs: list[ClaimedRun]
+    places: int
     sent_at: float
 
 
@@ -38,10 +44,24 @@ class Claimer:
         # The async types of this host, whoever claims them: their runs take no places.
         self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
+        self._unwanted: list[Lease] = []
         self._look_at = 0.0
+        self._give_back_at = 0.0
 
-    def take(self, policies: Sequence[Policy], limit: int, *, suspect: bool) -> Claimed:
-        """Claim and start up to ``limit`` due runs of these types, as far as this host has places."""
+    def take(
+        self,
+        policies: Sequence[Policy],
+        limit: int,
+        *,
+        busy: int,
+        room: Room | None = None,
+        most: Mapping[str, int] | None = None,
+        suspect: bool = False,
+    ) -> Claimed:
+        """Claim and start up to ``limit`` due runs of these types, as far as this host has places.
+
+        ``busy`` is how many of them this tick uses; ``room`` and ``most`` are as in ``ClaimRequest``.
+        """
         request = claims.ClaimRequest(
             owner=self._owner,
             token=secrets.token_hex(16),
@@ -49,25 +69,29 @@ class Claimer:
             limit=limit,
             places=self._config.concurrency,
             lease=self._config.lease,
+            busy=busy,
+            room=room,
+            most=most or {},
             apart=self.apart,
             suspect=suspect,
         )
         # Where writers starve each other, every write also renews the leases.
-        held = self._heartbeat.held() if self._database.waits_unfairly else []
+        held = self._heartbeat.due() if self._database.waits_unfairly else []
 
-        def work(connection: Connection) -> list[ClaimedRun]:
-            runs = claims.claim(connection, request)
+        def work(connection: Connection) -> Claim:
+            claim = claims.claim(connection, request)
             claims.renew(connection, held, self._config.lease)
-            return runs
+            return claim
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
-        runs = self._database.write(work)
+        claim = self._database.write(work)
         self._unanswered.remove(request.token)
         self._heartbeat.renewed(held, sent_at)
-        if runs:
+        self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
+        if claim.runs:
             self._database.reach("claim.committed")
-        return Claimed(runs, sent_at)
+        return Claimed(claim.runs, claim.places, sent_at)
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""
@@ -78,8 +102,39 @@ class Claimer:
         return self._database.read(ticks.is_suspect_due)
 
     def is_settled(self) -> bool:
-        """Whether it is known what became of every claim."""
-        return not self._unanswered
+        """Whether it is known what became of every claim, and nothing is left to be given back."""
+        return not self._unanswered and not self._unwanted
+
+    def unwant(self, runs: Iterable[ClaimedRun]) -> None:
+        """These were never begun and will not be, in this tick."""
+        self._unwanted += [run.lease for run in runs]
+
+    def give_back_unwanted(self) -> int:
+        """Give them back, uncharged and claimable at once; how many were settled by it, one way or the other."""
+        if clock.elapsed() < self._give_back_at:
+            return 0
+        settled = 0
+        for token in {lease.token for lease in self._unwanted}:
+            settled += self._give_back(token)
+        return settled
+
+    def _give_back(self, token: str) -> int:
+        leases = [lease for lease in self._unwanted if lease.token == token]
+        run_ids = [lease.run_id for lease in leases]
+        try:
+            self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
+        except DatabaseUnavailable:
+            self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+            # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
+            self._settle([lease for lease in leases if self._heartbeat.time_left(lease) <= 0])
+            raise
+        self._settle(leases)
+        return len(leases)
+
+    def _settle(self, leases: list[Lease]) -> None:
+        for lease in leases:
+            self._unwanted.remove(lease)
+            self._heartbeat.let_go(lease)
 
     def give_back_unanswered(self) -> int:
         """Undo claims whose COMMIT got no answer; how many runs that were.

@@ -1,4 +1,4 @@
-"""Crews: who serves which kind of job types, how many runs each can begin now, and how it begins one.
+"""Crews: who serves which kind of job types, how many runs each has room for now, and how it begins one.
 
 The drain claims for one crew after the other. A crew knows processes; it does not know the database.
 """
@@ -15,13 +15,10 @@ from jobrunner.command_attempt import CommandAttempt, command_line
 from jobrunner.commands import Command
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload
-from jobrunner.execute.interpreter import ChildProcess
-from jobrunner.execute.supervisor import StartFailed, Supervisor
+from jobrunner.execute.frames import Frame
+from jobrunner.execute.supervisor import Said, Supervisor
 from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Policy
-
-_MOST_FAILED_STARTS = 2
+from jobrunner.model import ClaimedRun, Policy, Room
 
 
 class Crew(ABC):
@@ -48,8 +45,16 @@ class Crew(ABC):
         """Whether there is nothing to wait for before it can begin a run, or no hope that it will."""
 
     @abstractmethod
-    def free(self) -> int:
-        """How many runs it can begin at once."""
+    def room(self) -> Room:
+        """How many runs it could take now."""
+
+    def most(self) -> Mapping[str, int]:
+        """The types of which it wants no more than so many."""
+        return {}
+
+    def busy(self) -> int:
+        """How many of the host's places it uses."""
+        return 0
 
     def growth(self) -> int:
         """By how many more it could grow."""
@@ -60,93 +65,43 @@ class Crew(ABC):
         """Start what is needed for so many more runs; they can begin in a later turn."""
 
     @abstractmethod
-    def begin(self, run: ClaimedRun) -> Attempt | Ending:
-        """Start a run. An Ending: it could not begin, and that is how it ends."""
+    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
+        """Take a run. An Ending: it could not begin, and that is how it ends. None: it waits for others.
 
-    @abstractmethod
-    def is_over(self, attempt: Attempt) -> None:
-        """The attempt was reported; its process lives."""
+        It is not begun after ``begin_before``, on the clock of ``clock.elapsed``.
+        """
+
+    def deal(self, places: int) -> list[Attempt]:
+        """Give out the runs that wait, using at most so many more of the host's places; those at work by that."""
+        return []
+
+    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
+        """The attempt was reported, and its process lives. Who is at work there now; None: nobody."""
+        return None
+
+    def withdraw(self, run_id: int) -> list[Said]:
+        """See to it that nothing waits behind or in front of this run. What its child has said by then."""
+        return []
+
+    def unwanted(self, *, all_of_them: bool = False, only: int | None = None) -> list[ClaimedRun]:
+        """Runs that no handler has seen, to be given back: those that have waited for too long, or all, or one."""
+        return []
+
+    def has_waiting(self) -> bool:
+        """Whether it has runs that are with no child."""
+        return False
+
+    def next_step_at(self) -> float | None:
+        """When something is to be done about those that wait; None: nothing is planned."""
+        return None
+
+    def gathering_seconds(self) -> float:
+        """For how long reports may pile up without anybody being idle."""
+        return 0.0
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
         """Their process has died: how each of its attempts has ended."""
         return [(attempt, attempt.died()) for attempt in attempts]
-
-
-class HandlerCrew(Crew):
-    """Children that run one handler at a time, as many as the host has places."""
-
-    def __init__(self, config: Config, supervisor: Supervisor, log: Log) -> None:
-        super().__init__()
-        self.failed_starts: list[str] = []
-        self.has_learned = False
-        self._config = config
-        self._supervisor = supervisor
-        self._log = log
-        self._most_children = config.concurrency if config.imports else 0
-
-    def is_usable(self) -> bool:
-        # One whose greeting has told of nothing to serve has nothing to wait for.
-        return self.has_children() and not (self.has_learned and not self.policies)
-
-    def has_children(self) -> bool:
-        """Whether there is a child, or will be: one that is being killed counts, a fresh one takes its place."""
-        return self._supervisor.children > 0
-
-    def is_settled(self) -> bool:
-        return not self._config.imports or bool(self._supervisor.idle or self.failed_starts)
-
-    def free(self) -> int:
-        return len(self._supervisor.idle)
-
-    def growth(self) -> int:
-        if self.has_failed() or (self._supervisor.starting and not self._supervisor.idle):
-            return 0
-        return max(0, self._most_children - self._supervisor.children)
-
-    def grow(self, count: int) -> None:
-        wanted = min(count, self._most_children - self._supervisor.children)
-        while wanted > 0 and not self.has_failed():
-            try:
-                self._supervisor.spawn()
-                wanted -= 1
-            except OSError as error:
-                # Out of processes, memory or descriptors: those that there are go on. With none it is tried once
-                # more, and then told: a tick that silently does nothing would be taken for a healthy one.
-                self.take_failure(StartFailed(f"starting a child failed: {error.strerror}"))
-                if self._supervisor.children:
-                    return
-
-    def has_failed(self) -> bool:
-        """Whether it was given up: no more children are started in this tick."""
-        return len(self.failed_starts) >= _MOST_FAILED_STARTS
-
-    def take_failure(self, failure: StartFailed) -> None:
-        """A child never became ready."""
-        self.failed_starts.append(failure.reason)
-        self._log.error("child", result="not started", error=failure.reason)
-
-    def allow_one_more(self) -> None:
-        """Another crew keeps a child for itself."""
-        self._most_children += 1
-
-    def learn(self, policies: Sequence[Policy]) -> None:
-        """The first greeting has told what there is."""
-        self.has_learned = True
-        self.policies = {policy.job_type: policy for policy in policies}
-
-    def begin(self, run: ClaimedRun) -> Attempt | Ending:
-        child = self._supervisor.hire()
-        attempt = Attempt(run, self.policies[run.job_type], child)
-        attempt.hand_over(child, self._config.payload_limit, self._config.grace)
-        return attempt
-
-    def is_over(self, attempt: Attempt) -> None:
-        assert isinstance(attempt.process, ChildProcess)
-        if attempt.stopping is None:
-            self._supervisor.take_back(attempt.process)
-        else:
-            # It was sent signals: a fresh one takes its place, and what it started goes with it.
-            attempt.process.kill()
 
 
 class CommandCrew(Crew):
@@ -165,16 +120,16 @@ class CommandCrew(Crew):
     def is_settled(self) -> bool:
         return True
 
-    def free(self) -> int:
-        return self._config.concurrency - self._supervisor.commands if self.policies else 0
+    def room(self) -> Room:
+        return Room(self._config.concurrency - self.busy() if self.policies else 0)
+
+    def busy(self) -> int:
+        return self._supervisor.commands
 
     def grow(self, count: int) -> None:
         """Nothing waits for a command."""
 
-    def is_over(self, attempt: Attempt) -> None:
-        """Nothing: a command does not report, it ends."""
-
-    def begin(self, run: ClaimedRun) -> Attempt | Ending:
+    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
         command = self._commands[run.job_type]
         try:
             line = command_line(command, run, os.environb, self._config.grace)

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
-from datetime import timedelta
 
 from jobrunner import clock
-from jobrunner.attempt import Attempt, Why
+from jobrunner.attempt import Why
+from jobrunner.attending import Attendant
 from jobrunner.claiming import Claimer
 from jobrunner.config import Config
 from jobrunner.crews import Crew
-from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable
-from jobrunner.execute.process import Process
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
-from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
-from jobrunner.lifecycle import Ending
+from jobrunner.heartbeat import Heartbeat
 from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Owner, Policy
-from jobrunner.payload import check_payload
-from jobrunner.report import log_claimed
+from jobrunner.model import Owner
 from jobrunner.staff import Staff
 from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
@@ -59,14 +54,16 @@ class Drain:
         self._database = database
         self._supervisor = supervisor
         self._log = log
-        self._stop = stop
+        self._told = stop
         self._heartbeat = Heartbeat(
             database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
         )
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
         self._claimer = Claimer(config, owner, database, self._heartbeat, log)
-        self._attempts: dict[int, Attempt] = {}
         self._staff = Staff(config, supervisor, log, types)
+        self._in_hand = Attendant(
+            config, database, self._staff, self._claimer, self._heartbeat, self._finalizer, log, self.counts
+        )
         self._budget_ends_at = clock.elapsed() + config.budget.total_seconds()
         # None: not asked yet.
         self._checks_suspects: bool | None = None
@@ -86,9 +83,9 @@ class Drain:
             self._staff.handlers.grow(1)
             while True:
                 self._heartbeat.turn()
-                self._give_back_unanswered()
+                self._give_back()
                 self._claim()
-                if not self._attempts and self._is_settled() and not self._may_go_on():
+                if not self._in_hand.attempts and self._is_settled() and not self._may_go_on():
                     break
                 self._turn()
         finally:
@@ -104,7 +101,8 @@ class Drain:
 
     def _is_settled(self) -> bool:
         """Whether nothing is left to be written, or the database has been away for too long."""
-        return not self._finalizer.pending and (self._claimer.is_settled() or self._has_given_up())
+        is_given_out = not self._staff.has_waiting() and self._claimer.is_settled()
+        return not self._finalizer.pending and (is_given_out or self._has_given_up())
 
     def _has_given_up(self) -> bool:
         return self._trouble is not None and clock.elapsed() - self._trouble_since >= _TROUBLE_SECONDS
@@ -116,32 +114,37 @@ class Drain:
 
     def _may_claim(self) -> bool:
         return (
-            self._stop.at is None
+            self._told.at is None
             and self._staff.refusal is None
             and clock.elapsed() < self._budget_ends_at
             and self.counts["claimed"] < self._config.batch
-            and (bool(self._attempts) or not self._has_given_up())
+            and (bool(self._in_hand.attempts) or not self._has_given_up())
         )
 
     def _turn(self) -> None:
-        events = self._supervisor.turn(self._pause())
-        # The news first: whoever was killed for its lease has not crashed.
-        self._hear_news()
+        events = self._supervisor.turn(self._pause(), self._gathering_seconds())
         for event in events:
             self._handle(event)
-        for attempt in list(self._attempts.values()):
-            attempt.advance()
-            if attempt.has_new_output():
-                self._heartbeat.report(attempt.run.lease, output=attempt.tail.text())
+        # Before the deaths: whoever was killed for its lease has not crashed.
+        self._in_hand.hear_news()
+        for event in events:
+            if isinstance(event, Died):
+                self._in_hand.bury(event.process)
+        self._in_hand.advance()
         self._stop_if_told()
         self._finalizer.work()
+        self._in_hand.deal(take_back=self._told.at is not None)
 
     def _pause(self) -> float:
-        steps = [attempt.next_step_at() for attempt in self._attempts.values()]
-        due = [step for step in (*steps, self._finalizer.next_try_at()) if step is not None]
+        due = self._in_hand.next_steps()
+        if (try_at := self._finalizer.next_try_at()) is not None:
+            due.append(try_at)
         if self._may_claim() and not self._suspect_at_work:
             due += self._staff.next_looks()
         return min(_TURN_SECONDS, min(due, default=float("inf")) - clock.elapsed())
+
+    def _gathering_seconds(self) -> float:
+        return self._staff.gathering_seconds() if self._told.at is None else 0.0
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
@@ -151,9 +154,7 @@ class Drain:
             if self._may_claim():
                 self._staff.handlers.grow(1)
         elif isinstance(event, Said):
-            self._hear(event)
-        elif isinstance(event, Died):
-            self._bury(event.process)
+            self._in_hand.hear(event)
 
     def _learn(self, ready: Ready) -> None:
         if self._staff.handlers.has_learned:
@@ -168,7 +169,8 @@ class Drain:
     # Claiming.
 
     def _claim(self) -> None:
-        """Take as many runs as can begin at once: nothing is claimed that is not handed over."""
+        """Take as many runs as the crews have room for."""
+        self._suspect_at_work = self._suspect_at_work and bool(self._in_hand.attempts)
         if not self._may_claim() or self._suspect_at_work or not self._claimer.is_settled():
             return
         if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
@@ -187,33 +189,32 @@ class Drain:
 
     def _claim_suspect(self) -> None:
         """A suspect, one that took its owner down twice in a row, is alone in its tick: before all others."""
-        if self._attempts or not self._staff.is_settled():
+        if self._in_hand.attempts or self._staff.has_waiting() or not self._staff.is_settled():
             return
-        policies = [policy for crew in self._staff if crew.free() > 0 for policy in crew.policies.values()]
-        self._suspect_at_work = self._checks_suspects = bool(self._take(policies, 1, suspect=True))
+        policies = [policy for crew in self._staff if crew.room().any for policy in crew.policies.values()]
+        claimed = self._claimer.take(policies, 1, busy=self._staff.busy(), suspect=True)
+        self._suspect_at_work = self._checks_suspects = bool(claimed.runs)
+        self._in_hand.take(claimed)
 
     def _claim_for(self, crew: Crew) -> None:
         if not crew.policies or crew.look_at > clock.elapsed():
             return
-        policies = list(crew.policies.values())
-        wanted = min(crew.free(), self._config.batch - self.counts["claimed"])
-        if wanted > 0 and self._take(policies, wanted) < wanted:
-            crew.look_again_in(_LOOK_AGAIN_SECONDS)
-        elif spare := crew.growth():
+        policies, room = list(crew.policies.values()), crew.room()
+        wanted = min(room.runs(room.places), self._config.batch - self.counts["claimed"])
+        if wanted > 0:
+            claimed = self._claimer.take(policies, wanted, busy=self._staff.busy(), room=room, most=crew.most())
+            if len(claimed.runs) < wanted:
+                crew.look_again_in(_LOOK_AGAIN_SECONDS)
+            self._in_hand.take(claimed)
+        if crew.look_at <= clock.elapsed() and (spare := crew.growth()):
             due = self._claimer.count_due(policies, spare)
             crew.grow(due - self._supervisor.starting)
             if not due:
                 crew.look_again_in(_LOOK_AGAIN_SECONDS)
 
-    def _take(self, policies: list[Policy], limit: int, *, suspect: bool = False) -> int:
-        """Claim and hand over; returns how many."""
-        claimed = self._claimer.take(policies, limit, suspect=suspect)
-        for run in claimed.runs:
-            self._begin(run, claimed.sent_at)
-        return len(claimed.runs)
-
-    def _give_back_unanswered(self) -> None:
+    def _give_back(self) -> None:
         try:
+            self._claimer.give_back_unwanted()
             if not self._claimer.is_settled():
                 self.counts["released"] += self._claimer.give_back_unanswered()
                 if self._claimer.is_settled():
@@ -222,84 +223,12 @@ class Drain:
         except DatabaseUnavailable as error:
             self._take_trouble(error)
 
-    def _begin(self, run: ClaimedRun, claimed_at: float) -> None:
-        self.counts["claimed"] += 1
-        log_claimed(self._log, run)
-        begun = self._staff.crew_of(run.job_type).begin(run)
-        if isinstance(begun, Ending):
-            self._heartbeat.hold(run.lease, claimed_at, lambda: None)
-            self._heartbeat.is_over(run.lease)
-            self._finalizer.add(run, begun)
-        else:
-            self._heartbeat.hold(run.lease, claimed_at, begun.process.kill)
-            self._attempts[run.lease.run_id] = begun
-        self._database.reach("attempt.handed_over")
-
-    # Ending.
-
-    def _hear(self, said: Said) -> None:
-        attempt = self._attempts.get(said.frame.get("run_id", 0))
-        if attempt is None or attempt.process is not said.child:
-            return
-        if said.frame["kind"] == "progress":
-            with suppress(BadPayload):
-                progress = check_payload(said.frame.get("progress"), _PROGRESS_BYTES)
-                self._heartbeat.report(attempt.run.lease, progress=progress)
-        elif said.frame["kind"] == "report":
-            del self._attempts[attempt.run.lease.run_id]
-            self._end(attempt, attempt.reported(said.frame))
-            self._staff.crew_of(attempt.run.job_type).is_over(attempt)
-        else:
-            attempt.hear(said.frame)
-
-    def _bury(self, process: Process) -> None:
-        """A process has ended without a report, as commands do and children should not."""
-        attempts = [each for each in self._attempts.values() if each.process is process]
-        crew = self._staff.crew_of(attempts[0].run.job_type) if attempts else None
-        for attempt, ending in crew.bury(attempts) if crew else ():
-            del self._attempts[attempt.run.lease.run_id]
-            self._end(attempt, ending)
-        process.close()
-
-    def _end(self, attempt: Attempt, ending: Ending) -> None:
-        self._database.reach("attempt.ended")
-        lease = attempt.run.lease
-        self._heartbeat.is_over(lease)
-        self._suspect_at_work = False
-        self._staff.look_soon()
-        if attempt.stopping is Why.LEASE_LOST:
-            self._heartbeat.let_go(lease)
-            self.counts["lost"] += 1
-            return
-        if attempt.stopping in (Why.SHUTDOWN, Why.UNRENEWED):
-            self._say("stopped", attempt, result=ending.outcome.value, error=ending.error)
-        self._finalizer.add(attempt.run, ending)
-
-    def _hear_news(self) -> None:
-        while not self._heartbeat.news.empty():
-            news, lease = self._heartbeat.news.get()
-            attempt = self._attempts.get(lease.run_id)
-            if attempt is None or attempt.run.lease != lease:
-                continue
-            if news is News.CANCEL_REQUESTED:
-                attempt.stop(Why.CANCEL)
-            elif news is News.UNRENEWED:
-                left = self._config.lease * (1 - FENCE_SHARE) / 2
-                attempt.stop(Why.UNRENEWED, within=min(left, attempt.policy.kill_after))
-            elif attempt.stop(Why.LEASE_LOST, within=timedelta(0)):
-                self._say("lease lost", attempt, result="nothing written")
-
-    def _say(self, event: str, attempt: Attempt, **fields: object) -> None:
-        run = attempt.run
-        self._log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, **fields)
-
     def _stop_if_told(self) -> None:
-        if self._stop.at is None:
+        if self._told.at is None:
             return
-        grace = 0.0 if self._stop.times > 1 else self._config.grace.total_seconds()
-        if clock.elapsed() >= self._stop.at + grace:
-            for attempt in self._attempts.values():
-                attempt.stop(Why.SHUTDOWN)
+        grace = 0.0 if self._told.times > 1 else self._config.grace.total_seconds()
+        if clock.elapsed() >= self._told.at + grace:
+            self._in_hand.stop_all(Why.SHUTDOWN)
 
     def _take_trouble(self, error: DatabaseUnavailable) -> None:
         """The database is away: ask again in a moment, for as long as a restart takes."""

@@ -26,6 +26,8 @@ from jobrunner.watch import LONGEST_CALL_SHARE, TickThread, Watch
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
+_DUE_SHARE = 0.125
+"""Half of the usual time between two beats."""
 _KILL_SHARE = 0.9
 """The watch looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
 
@@ -41,7 +43,7 @@ class News(Enum):
 @dataclass(slots=True)
 class _Held:
     renewed_at: float
-    kill: Callable[[], None]
+    kill: Callable[[], None] = lambda: None
     is_over: bool = False
     told: set[News] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
@@ -70,25 +72,38 @@ class Heartbeat(TickThread):
         self._turned_at = self._beat_at = clock.elapsed()
         watch.add(self._database, self._fence)
 
-    def hold(self, lease: Lease, since: float, kill: Callable[[], None]) -> None:
-        """Keep a lease that was claimed by a statement sent at ``since``."""
+    def hold(self, leases: Iterable[Lease], since: float) -> None:
+        """Keep leases that were claimed by a statement sent at ``since``."""
         with self._lock:
-            self._held[lease] = _Held(since, kill)
+            self._held.update((lease, _Held(since)) for lease in leases)
+
+    def begin(self, lease: Lease, kill: Callable[[], None]) -> None:
+        """A handler works under the lease from here on; ``kill`` ends it."""
+        with self._lock:
+            if lease in self._held:
+                self._held[lease].kill = kill
 
     def is_over(self, lease: Lease) -> None:
         """The handler has ended: go on renewing until the finalize is written, but there is nobody to stop."""
         with self._lock:
             self._held[lease].is_over = True
 
-    def let_go(self, lease: Lease) -> None:
-        """The run is finalized, or somebody else's."""
+    def let_go(self, *leases: Lease) -> None:
+        """The runs are finalized, or somebody else's."""
         with self._lock:
-            self._held.pop(lease, None)
+            for lease in leases:
+                self._held.pop(lease, None)
 
     def held(self) -> list[Lease]:
         """The leases that are being renewed."""
         with self._lock:
             return list(self._held)
+
+    def due(self) -> list[Lease]:
+        """Those of the leases that a write of the main thread should renew along with its own work."""
+        with self._lock:
+            before = clock.elapsed() - self._lease_seconds * _DUE_SHARE
+            return [lease for lease, held in self._held.items() if held.renewed_at <= before]
 
     def time_left(self, lease: Lease) -> float:
         """Seconds until the lease is over unless it is renewed; negative once it is."""

@@ -117,6 +117,24 @@ class ClaimedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How many runs somebody could take: ``per_place`` in each of ``places`` more, and ``ahead`` where work is done."""
+
+    places: int
+    per_place: int = 1
+    ahead: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any."""
+        return self.runs(self.places) > 0
+
+    def runs(self, places: int) -> int:
+        """How many that are if so many places are free."""
+        return max(0, min(places, self.places)) * self.per_place + self.ahead
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A row of ``job_definitions`` that may have slots to expand."""
 

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from jobrunner import clock
 from jobrunner.async_crew import AsyncCrew
 from jobrunner.config import Config
-from jobrunner.crews import CommandCrew, Crew, HandlerCrew
+from jobrunner.crews import CommandCrew, Crew
 from jobrunner.errors import UsageError
 from jobrunner.execute.supervisor import Supervisor
+from jobrunner.handler_crew import HandlerCrew
 from jobrunner.log import Log
 from jobrunner.model import Policy
 
@@ -66,7 +67,19 @@ class Staff:
 
     def next_looks(self) -> list[float]:
         """When each crew that could begin a run at once is to be asked for."""
-        return [crew.look_at for crew in self._crews if crew.policies and crew.free() > 0]
+        return [crew.look_at for crew in self._crews if crew.policies and crew.room().any]
+
+    def busy(self) -> int:
+        """How many of the host's places this tick uses."""
+        return sum(crew.busy() for crew in self._crews)
+
+    def has_waiting(self) -> bool:
+        """Whether there are runs that are with no process."""
+        return any(crew.has_waiting() for crew in self._crews)
+
+    def gathering_seconds(self) -> float:
+        """For how long reports may pile up without anybody being idle."""
+        return max(crew.gathering_seconds() for crew in self._crews)
 
     def look_soon(self) -> None:
         """Something has changed: there may be work again."""

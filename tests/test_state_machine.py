@@ -59,13 +59,13 @@ class Runs(People):
     @initialize(keys=st.lists(st.none() | st.sampled_from("ab"), min_size=1, max_size=3))
     def begin(self, keys: list[str | None]) -> None:
         for key in keys:
-            self.enqueue_one(NewRun("report", {"n": 1}, idempotency_key=key))
+            self.enqueue_one(NewRun("report", '{"n": 1}', idempotency_key=key))
 
     @rule(
         new=st.builds(
             NewRun,
             job_type=st.sampled_from(["mail", "report", "strange"]),
-            payload=st.just({"n": 1}),
+            payload=st.just('{"n": 1}'),
             run_at=st.none() | st.just(timedelta(minutes=10)),
             priority=st.integers(-1, 1),
             idempotency_key=st.none() | st.sampled_from("ab"),

@@ -1,16 +1,18 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.execute.child CHANNEL STACKS TURN PARENT``. It imports the standard library and the
-handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
+Started as ``python -P -m jobrunner.execute.child CHANNEL LINE STACKS TURN PARENT``. It imports the standard library and
+the handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
 """
 
 from __future__ import annotations
 
 import ctypes
 import faulthandler
+import fcntl
 import importlib
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -18,10 +20,10 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from jobrunner import faults
+from jobrunner import clock, faults
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.execute import attribution, reports
-from jobrunner.execute.frames import Frame, Inbox, encode
+from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
 from jobrunner.registry import Job, registered
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
@@ -31,14 +33,14 @@ _PR_SET_PDEATHSIG = 1
 
 def main(arguments: list[str]) -> None:
     """Live until the channel closes or the parent dies."""
-    channel, stacks, turn, parent = (int(argument) for argument in arguments)
+    channel, line, stacks, turn, parent = (int(argument) for argument in arguments)
     _die_with(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # The parent asks where a handler hangs with this signal: it is answered in C, even while the handler
     # holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
-    Child(socket.socket(fileno=channel), turn).serve()
+    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -59,19 +61,38 @@ def _die_with(parent: int) -> None:
 
 
 class Child:
-    """One child's side of the channel."""
+    """One child's side of the channel and of the line.
 
-    def __init__(self, channel: socket.socket, turn: int) -> None:
+    In the line wait the runs that it is given ahead, each a message of its own: what it has not taken yet, its parent
+    can take back.
+    """
+
+    def __init__(self, channel: socket.socket, line: socket.socket, turn: int) -> None:
         self._channel = channel
+        self._line = line
         self._turn = turn
         self._inbox = Inbox()
         self._pid = os.getpid()
         self._is_at_work = False
         self._was_asked_to_stop = False
+        self._output_mark = b""
+        # One of its own: a handler may close or replace the standard streams.
+        self._output_end = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 10)
 
     def serve(self) -> None:
         """Say hello, then run what comes until the other side hangs up."""
-        while data := self._channel.recv(1 << 16):
+        either = select.poll()
+        either.register(self._channel, select.POLLIN)
+        either.register(self._line, select.POLLIN)
+        while True:
+            while frame := self._take():
+                self._act(frame)
+            ready = {descriptor for descriptor, _ in either.poll()}
+            if self._channel.fileno() not in ready:
+                continue
+            data = self._channel.recv(1 << 16)
+            if not data:
+                return
             frames = self._inbox.feed(data)
             while frames:
                 if frames[0]["kind"] == "run" and is_async(frames[0]["job_type"]):
@@ -82,8 +103,16 @@ class Child:
                     return
                 self._act(frames.pop(0))
 
+    def _take(self) -> Frame | None:
+        try:
+            message = self._line.recv(LONGEST_IN_LINE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        return decode(message) if message else None
+
     def _act(self, frame: Frame) -> None:
         if frame["kind"] == "hello":
+            self._output_mark = bytes.fromhex(frame["output_mark"])
             self._import(frame)
         elif frame["kind"] == "run":
             faults.reach("child.received")
@@ -118,6 +147,11 @@ class Child:
         self._send({"kind": "ready", "policies": policies})
 
     def _run(self, frame: Frame) -> None:
+        began_at = clock.elapsed()
+        if began_at > frame["begin_before"]:
+            # Its parent has stood still since: by now the run may be somebody else's.
+            self._send({"kind": "report", "run_id": frame["run_id"], "outcome": "not_begun"})
+            return
         progress = Progress(frame["run_id"], self._send)
         report = self._attempt(registered().get(frame["job_type"]), frame, progress)
         if os.getpid() != self._pid:
@@ -128,8 +162,11 @@ class Child:
             # A handler may have closed or replaced them; its output up to here is what counts.
             with suppress(Exception):
                 stream.flush()
+        with suppress(OSError):
+            # Up to here the output is this run's.
+            os.write(self._output_end, self._output_mark)
         progress.flush()
-        self._send({"kind": "report", "run_id": frame["run_id"], **report})
+        self._send({"kind": "report", "run_id": frame["run_id"], "seconds": clock.elapsed() - began_at, **report})
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
         if refused := reports.refused(job, frame):

@@ -9,6 +9,9 @@ from typing import Any
 LARGEST_BYTES = 72 * 1024 * 1024
 """Above what any payload or result may be; more is a child that writes nonsense into its channel."""
 
+LONGEST_IN_LINE_BYTES = 1 << 16
+"""What may wait in a child's line as one message; longer ones go through its channel."""
+
 _LENGTH = struct.Struct("!I")
 
 Frame = dict[str, Any]
@@ -18,14 +21,35 @@ class BrokenFrame(Exception):
     """The other side sent something that is not a frame."""
 
 
+def _refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+# Made once: json.dumps and json.loads make them anew for every call that has options.
+_encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+
+
+def encode_message(frame: Frame) -> bytes:
+    """A frame where messages keep their bounds. Lone surrogates survive as escapes; NaN is refused with ValueError."""
+    return _encoder.encode(frame).encode("ascii")
+
+
 def encode(frame: Frame) -> bytes:
-    """The bytes of a frame. Lone surrogates survive as escapes; NaN is refused with ValueError."""
-    body = json.dumps(frame, allow_nan=False, separators=(",", ":")).encode("ascii")
+    """The bytes of a frame in a stream."""
+    body = encode_message(frame)
     return _LENGTH.pack(len(body)) + body
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(name)
+def decode(body: bytes) -> Frame:
+    """The frame of a message. Raises BrokenFrame when it cannot be what ``encode_message`` made."""
+    try:
+        frame = _decoder.decode(body.decode("ascii"))
+    except (ValueError, RecursionError):
+        raise BrokenFrame("a frame that is not JSON") from None
+    if not isinstance(frame, dict) or not isinstance(frame.get("kind"), str):
+        raise BrokenFrame("a frame without a kind")
+    return frame
 
 
 class Inbox:
@@ -33,13 +57,24 @@ class Inbox:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self._broken: BrokenFrame | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Add what was received. Raises BrokenFrame when it cannot be what ``encode`` made."""
+        """Add what was received. Raises BrokenFrame when it cannot be what ``encode`` made.
+
+        Whatever came before the nonsense is given back first: then the next call raises.
+        """
+        if self._broken is not None:
+            raise self._broken
         self._bytes += data
-        frames = []
-        while (frame := self._next()) is not None:
-            frames.append(frame)
+        frames: list[Frame] = []
+        try:
+            while (frame := self._next()) is not None:
+                frames.append(frame)
+        except BrokenFrame as error:
+            self._broken = error
+            if not frames:
+                raise
         return frames
 
     def _next(self) -> Frame | None:
@@ -53,10 +88,4 @@ class Inbox:
             return None
         body = bytes(self._bytes[_LENGTH.size : end])
         del self._bytes[:end]
-        try:
-            frame = json.loads(body, parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            raise BrokenFrame("a frame that is not JSON") from None
-        if not isinstance(frame, dict) or not isinstance(frame.get("kind"), str):
-            raise BrokenFrame("a frame without a kind")
-        return frame
+        return decode(body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobrunner import clock
-from jobrunner.execute.frames import BrokenFrame, Frame, Inbox, encode
+from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, BrokenFrame, Frame, Inbox, decode, encode, encode_message
 from jobrunner.execute.groups import MARK
 from jobrunner.execute.process import Process, nameless_file
+from jobrunner.execute.tail import Chapters, Tail
 
 _READ_BYTES = 1 << 16
+_MOST_READS = 16
 _SEND_BYTES = 1 << 18
 _SEND_SECONDS = 5.0
 _STACKS_BYTES = 16 * 1024
@@ -36,10 +39,15 @@ class ChildPlan:
 
 
 class ChildProcess(Process):
-    """A child with a channel for frames, a pipe for its output and a file for stack dumps."""
+    """A child with a channel for frames, a line of runs, a pipe for its output and a file for stack dumps.
+
+    The line is a pair of sockets with a message for each run. The parent keeps both ends: what the child has not taken
+    yet, nobody but the kernel has, and the parent can take back.
+    """
 
     def __init__(self, plan: ChildPlan) -> None:
         ours, theirs = socket.socketpair()
+        self._line, self._line_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._stacks = nameless_file("jobrunner-stacks")
         # Appended to: after a truncation the child writes at the start again, not where it was.
         fcntl.fcntl(self._stacks, fcntl.F_SETFL, fcntl.fcntl(self._stacks, fcntl.F_GETFL) | os.O_APPEND)
@@ -47,7 +55,9 @@ class ChildProcess(Process):
         self._turn = nameless_file("jobrunner-turn")
         with suppress(OSError):  # not one byte may be written where RLIMIT_FSIZE is 0
             os.ftruncate(self._turn.fileno(), 8)
-        descriptors = (theirs.fileno(), self._stacks.fileno(), self._turn.fileno())
+        descriptors = (theirs.fileno(), self._line_end.fileno(), self._stacks.fileno(), self._turn.fileno())
+        mark = f"\0jobrunner {secrets.token_hex(16)}\n".encode()
+        self._chapters = Chapters(mark)
         try:
             super().__init__(
                 # -P: neither the current folder nor the script's is on the import path.
@@ -58,15 +68,14 @@ class ChildProcess(Process):
             )
         except OSError:
             ours.close()
-            self._stacks.close()
-            self._turn.close()
+            self._close_all()
             raise
         finally:
             theirs.close()
         self._channel = ours
         self._inbox = Inbox()
+        self._called_back: list[int] = []
         self._outgoing = bytearray()
-        self._queued_bytes = 0
         self._waiting_since = 0.0
         self.silent_since: float | None = None
         self.killed_as_silent = False
@@ -76,6 +85,7 @@ class ChildProcess(Process):
                 "imports": list(plan.imports),
                 "app_dir": str(plan.app_dir) if plan.app_dir else None,
                 "reserved": list(plan.reserved),
+                "output_mark": mark.hex(),
             }
         )
 
@@ -84,19 +94,15 @@ class ChildProcess(Process):
         """The output pipe and the channel."""
         return self._output_end, self._channel.fileno()
 
-    def send(self, frame: Frame) -> int:
+    def send(self, frame: Frame) -> None:
         """Give the child a frame, without ever waiting for it: what it does not take now is kept for ``flush``.
 
-        Returns a mark for ``has_taken``. A child that writes while nobody reads would else wait for a parent that
-        waits for it.
+        A child that writes while nobody reads would else wait for a parent that waits for it.
         """
-        data = encode(frame)
         if not self._outgoing:
             self._waiting_since = clock.elapsed()
-        self._outgoing += data
-        self._queued_bytes += len(data)
+        self._outgoing += encode(frame)
         self.flush()
-        return self._queued_bytes
 
     def flush(self) -> None:
         """Send on what the child takes by now."""
@@ -116,30 +122,65 @@ class ChildProcess(Process):
         """Whether something is left to ``flush``."""
         return bool(self._outgoing) and self.silent_since is None
 
-    def has_taken(self, mark: int) -> bool:
-        """Whether the whole of a frame went out. If not, the child never will act on it."""
-        return self._queued_bytes - len(self._outgoing) >= mark
-
     def receive(self) -> list[Frame]:
         """The frames that have arrived. After nonsense or a hang-up the child is silent for good."""
+        frames: list[Frame] = []
         try:
-            data = self._channel.recv(_READ_BYTES, socket.MSG_DONTWAIT)
-            frames = self._inbox.feed(data)
+            for _ in range(_MOST_READS):
+                data = self._channel.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+                if not data:
+                    self._fall_silent()
+                frames += self._inbox.feed(data)
+                frames += self._inbox.feed(b"")
+                if len(data) < _READ_BYTES:
+                    break
         except BlockingIOError:
-            return []
+            pass
         except (OSError, BrokenFrame):
             self._fall_silent()
-            return []
-        if not data:
-            self._fall_silent()
         return frames
+
+    def line_up(self, frame: Frame) -> bool:
+        """Put a run behind those that the child has. False: it is too long for the line, or the line is full."""
+        message = encode_message(frame)
+        if len(message) > LONGEST_IN_LINE_BYTES:
+            return False
+        try:
+            self._line.send(message, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        return True
+
+    def call_back(self) -> list[int]:
+        """Take back the runs that the child has not begun; their ids. Whatever else it got, it has at least received.
+
+        When it takes a run, it has sent its report about the one before.
+        """
+        with suppress(BlockingIOError):
+            while message := self._line_end.recv(LONGEST_IN_LINE_BYTES, socket.MSG_DONTWAIT):
+                self._called_back.append(int(decode(message)["run_id"]))
+        run_ids, self._called_back = self._called_back, []
+        return run_ids
 
     def _fall_silent(self) -> None:
         if self.silent_since is None:
             self.silent_since = clock.elapsed()
+            # It may live on for a moment, and would begin what nobody would hear of.
+            self._called_back = self.call_back()
+
+    @property
+    def tail(self) -> Tail:
+        return self._chapters.first
+
+    def _keep(self, data: bytes) -> None:
+        self._chapters.add(data)
+
+    def turn_over(self) -> None:
+        """The run at work has ended, and all that it wrote was read: what follows is the next one's."""
+        self._chapters.turn()
 
     def forget_output(self) -> None:
-        """From here on the output is the next run's."""
+        """Nobody is at work: what it has written since is no run's."""
         self.tail.clear()
         with suppress(OSError):
             os.ftruncate(self._stacks.fileno(), 0)
@@ -162,5 +203,8 @@ class ChildProcess(Process):
     def close(self) -> None:
         super().close()
         self._channel.close()
-        self._stacks.close()
-        self._turn.close()
+        self._close_all()
+
+    def _close_all(self) -> None:
+        for each in (self._line, self._line_end, self._stacks, self._turn):
+            each.close()

@@ -47,7 +47,7 @@ class Process(ABC):
         os.set_blocking(read_end, False)
         self._output_end = read_end
         self._lock = threading.Lock()
-        self.tail = Tail()
+        self._tail = Tail()
         self.pid = self._process.pid
         self.spawned_at = clock.elapsed()
         self.exit_status: int | None = None
@@ -57,6 +57,14 @@ class Process(ABC):
     def descriptors(self) -> tuple[int, ...]:
         """What a selector watches: the output pipe first."""
         return (self._output_end,)
+
+    @property
+    def tail(self) -> Tail:
+        """The end of its output."""
+        return self._tail
+
+    def _keep(self, data: bytes) -> None:
+        self._tail.add(data)
 
     @abstractmethod
     def stacks(self) -> str | None:
@@ -77,7 +85,7 @@ class Process(ABC):
             if not data:
                 return False
             taken += len(data)
-            self.tail.add(data)
+            self._keep(data)
         return True
 
     def terminate(self, *, group: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -125,15 +126,16 @@ class Supervisor:
 
     def take_back(self, child: ChildProcess) -> None:
         """The child has done its work and is idle again."""
-        child.read_output()
         child.forget_output()
         self.idle.append(child)
 
-    def turn(self, timeout_seconds: float) -> list[Event]:
-        """Wait for something to happen, at most that long, and tell what."""
+    def turn(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
+        """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
         events: list[Event] = []
         self._ask_who_can_write()
-        for key, ready in self._selector.select(max(0.0, timeout_seconds)):
+        if gathering_seconds > 0:
+            time.sleep(gathering_seconds)
+        for key, ready in self._selector.select(max(0.0, timeout_seconds - gathering_seconds)):
             process: Process | None = key.data
             if process is None:
                 self._drain_wake()
@@ -168,16 +170,22 @@ class Supervisor:
         os.close(self._wake_read)
         os.close(self.wake_descriptor)
 
+    def listen(self, child: ChildProcess) -> list[Said]:
+        """What a child at work has said by now."""
+        return [event for event in self._listen(child) if isinstance(event, Said)]
+
     def _listen(self, child: ChildProcess) -> Iterator[Event]:
-        for frame in child.receive():
+        frames = child.receive()
+        if any(frame["kind"] == "report" for frame in frames):
+            # What a run has written came before its report; by now it is all there.
+            child.read_output()
+        for frame in frames:
             start = self._starting.get(child)
             if start is not None:
                 yield from self._greet(child, start, frame)
             elif frame["kind"] in ("progress", "output", "heard", "report"):
-                if frame["kind"] == "report":
-                    child.read_output()
                 yield Said(child, frame)
-        if child.silent_since is not None:
+        if child.silent_since is not None and child in self._all:
             self._unwatch(self._all[child][1])
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
@@ -214,6 +222,9 @@ class Supervisor:
                 self._kill_if_silent(process)
             if process.poll():
                 process.read_output()
+                if isinstance(process, ChildProcess):
+                    # Its last words may have come after this turn's look at its channel.
+                    yield from self._listen(process)
                 yield from self._forget(process)
 
     def _kill_if_late(self, child: ChildProcess) -> None:

@@ -6,7 +6,7 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from jobrunner import faults
 from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
-from jobrunner.model import ClaimedRun, Lease, Owner, Policy
+from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now
 from jobrunner.store.schema import job_claimable, job_runs
@@ -47,6 +47,8 @@ class ClaimRequest:
 
     So a claim whose COMMIT got no answer can be found again (``give_back``). ``places`` is how many runs
     this host may have at work, all its ticks together; those of async types, and of the types ``apart``, take none.
+    ``busy`` is how many of them the caller itself uses; None: one for each run that it holds. ``room`` is what it has
+    room for; None: one run in each place. ``most`` are types of which it wants no more than so many.
     ``suspect`` asks for one run that took its owner down at least twice in a row, instead of for the others.
     """
 
@@ -56,20 +58,31 @@ class ClaimRequest:
     limit: int
     places: int
     lease: timedelta
+    busy: int | None = None
+    room: Room | None = None
+    most: Mapping[str, int] = field(default_factory=dict)
     apart: Collection[str] = ()
     suspect: bool = False
     start: bool = True
 
 
-def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What was claimed, most urgent first. ``places`` is how many more places of the host the caller may use."""
+
+    runs: list[ClaimedRun]
+    places: int
+
+
+def claim(connection: Connection, request: ClaimRequest) -> Claim:
     """Take up to ``limit`` due runs of the given types, most urgent first, as far as host and types have places.
 
     With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
     """
     hold_places(connection, request.owner.host)
-    limit, limits = _limits(connection, request)
+    places, limit, limits = _limits(connection, request)
     if limit <= 0 or not any(limits):
-        return []
+        return Claim([], places)
     values: dict[str, Any] = {
         "limit": limit,
         "owner": request.owner.name,
@@ -87,7 +100,7 @@ def claim(connection: Connection, request: ClaimRequest) -> list[ClaimedRun]:
     if rows:
         faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
     urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
-    return [_claimed(row) for row in urgent_first]
+    return Claim([_claimed(row) for row in urgent_first], places)
 
 
 def start(connection: Connection, lease: Lease) -> bool:
@@ -102,15 +115,16 @@ def hold_places(connection: Connection, host: str) -> None:
     dialect.lock_host_places(connection, host)
 
 
-def give_back(connection: Connection, token: str) -> int:
-    """Undo a claim of which the caller knows that nothing was handed out: uncharged, claimable at once.
+def give_back(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> int:
+    """Undo a claim, or the part ``run_ids`` of it, that surely no handler has seen: uncharged, claimable at once.
 
-    A run whose cancellation was requested meanwhile is cancelled: that wins here, too.
+    A run whose cancellation was requested meanwhile is cancelled: that wins here, too. Returns how many there were.
     """
     stays = job_runs.c.cancel_requested_at.is_(None)
+    parts = () if run_ids is None else (job_runs.c.id.in_(sorted(run_ids)),)
     statement = (
         update(job_runs)
-        .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
+        .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token, *parts)
         .values(
             status=case((stays, literal_column("'queued'")), else_=literal_column("'cancelled'")),
             finished_at=case((stays, null()), else_=now()),
@@ -161,25 +175,29 @@ def _held(lease: Lease) -> tuple[Any, ...]:
     return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
 
 
-def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, list[int]]:
-    """How many runs may be claimed in all, and how many of each type."""
+def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
+    """How many places the caller may newly use, how many runs it may claim in all, and how many of each type."""
+    mine = job_runs.c.locked_by == request.owner.name
     # Live leases only: the runs of a tick that was killed are nobody's work any more.
     statement = (
-        select(job_runs.c.job_type, func.count())
+        select(job_runs.c.job_type, func.count(), func.sum(case((mine, 1), else_=0)))
         .where(job_runs.c.status == RUNNING, job_runs.c.host == request.owner.host, job_runs.c.locked_until > now())
         .group_by(job_runs.c.job_type)
     )
-    taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
+    held = {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(statement)}
     apart = {*request.apart, *(policy.job_type for policy in request.policies if policy.is_async)}
-    places = request.places - sum(count for job_type, count in taken.items() if job_type not in apart)
-    shared = max(0, min(request.limit, places))
+    taken = [counts for job_type, counts in held.items() if job_type not in apart]
+    busy = sum(mine for _, mine in taken) if request.busy is None else request.busy
+    places = max(0, request.places - busy - sum(count - mine for count, mine in taken))
+    room = request.room or Room(places=request.limit)
+    shared = min(request.limit, room.runs(places))
     limits = []
     for policy in request.policies:
-        most = request.limit if policy.is_async else shared
+        most = min(request.limit if policy.is_async else shared, request.most.get(policy.job_type, request.limit))
         if policy.concurrency is not None:
-            most = min(most, policy.concurrency - taken.get(policy.job_type, 0))
+            most = min(most, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
         limits.append(max(0, most))
-    return (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
+    return places, (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
 
 
 def _claimed(row: RowMapping) -> ClaimedRun:
@@ -225,7 +243,8 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
     charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}
     return (
         update(job_runs)
-        .where(columns.id.in_(select(picked.c.id)), columns.status.in_(_CLAIMABLE))
+        # Said so that no partial index serves it: one that holds the whole queue would be read from end to end.
+        .where(columns.id.in_(select(picked.c.id)), columns.status != RUNNING)
         .values(
             status=RUNNING,
             locked_by=bindparam("owner"),
@@ -245,7 +264,6 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
     )
 
 
-_CLAIMABLE: tuple[ColumnElement[str], ...] = (literal_column("'queued'"), literal_column("'failed'"))
 _RETURNED = (
     "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
     "timeout", "priority", "run_at", "scheduled_for", "claimed_at",

@@ -122,3 +122,10 @@ def test_the_bytes_are_a_length_and_plain_json() -> None:
     data = encode({"kind": "run", "text": "ä"})
     assert struct.unpack("!I", data[:4]) == (len(data) - 4,)
     assert json.loads(data[4:].decode("ascii")) == {"kind": "run", "text": "ä"}
+
+
+def test_what_came_before_nonsense_is_not_lost() -> None:
+    inbox = Inbox()
+    assert inbox.feed(encode({"kind": "report", "run_id": 1}) + b"\xff" * 100) == [{"kind": "report", "run_id": 1}]
+    with pytest.raises(BrokenFrame):
+        inbox.feed(b"")

@@ -1,0 +1,307 @@
+"""The crew of plain handlers: children that run one at a time, each with a short line of runs that wait for it.
+
+Only what the kernel still has in its hands can be called back from a line. So a run is either at work, or surely not
+begun; and when something goes wrong with the one at work, those behind it go elsewhere, uncharged.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jobrunner import clock
+from jobrunner.attempt import Attempt, not_begun, run_frame
+from jobrunner.config import Config
+from jobrunner.crews import Crew
+from jobrunner.execute.frames import Frame
+from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
+from jobrunner.lifecycle import Ending
+from jobrunner.log import Log
+from jobrunner.model import ClaimedRun, Policy, Room
+from jobrunner.pace import AHEAD_SECONDS, Pace
+
+_MOST_FAILED_STARTS = 2
+_SLOW_FACTOR = 4
+_LONGEST_WAIT_SECONDS = 0.25
+_WORTH_MOVING_SECONDS = 0.02
+_LONGEST_GATHERING_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class _Given:
+    """A run of ours, from when it was claimed. ``seconds`` is what it adds to the line in which it waits."""
+
+    run: ClaimedRun
+    begin_before: float
+    since: float
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Line:
+    """What a child has been given: ``first`` is at work, the others wait for it. Closed: nobody may join."""
+
+    child: ChildProcess
+    first: _Given
+    attempt: Attempt
+    is_closed: bool
+    waiting: deque[_Given] = field(default_factory=deque)
+    seconds: float = 0.0
+
+    def add(self, given: _Given) -> None:
+        self.waiting.append(given)
+        self.seconds += given.seconds
+
+    def advance(self) -> _Given:
+        self.first = self.waiting.popleft()
+        self.seconds -= self.first.seconds
+        return self.first
+
+
+class HandlerCrew(Crew):
+    """As many children as the host has places. How far ahead they are given runs follows the measured pace."""
+
+    def __init__(self, config: Config, supervisor: Supervisor, log: Log) -> None:
+        super().__init__()
+        self.failed_starts: list[str] = []
+        self.has_learned = False
+        self._config = config
+        self._supervisor = supervisor
+        self._log = log
+        self._most_children = config.concurrency if config.imports else 0
+        self._pace = Pace(strict=config.strict)
+        self._lines: dict[ChildProcess, _Line] = {}
+        self._waiting: list[_Given] = []
+
+    # Children.
+
+    def is_usable(self) -> bool:
+        # One whose greeting has told of nothing to serve has nothing to wait for.
+        return self.has_children() and not (self.has_learned and not self.policies)
+
+    def has_children(self) -> bool:
+        """Whether there is a child, or will be: one that is being killed counts, a fresh one takes its place."""
+        return self._supervisor.children > 0
+
+    def is_settled(self) -> bool:
+        return not self._config.imports or bool(self._supervisor.idle or self.failed_starts)
+
+    def growth(self) -> int:
+        if self.has_failed() or (self._supervisor.starting and not self._supervisor.idle):
+            return 0
+        return max(0, self._most_children - self._supervisor.children)
+
+    def grow(self, count: int) -> None:
+        wanted = min(count, self._most_children - self._supervisor.children)
+        while wanted > 0 and not self.has_failed():
+            try:
+                self._supervisor.spawn()
+                wanted -= 1
+            except OSError as error:
+                # Out of processes, memory or descriptors: those that there are go on. With none it is tried once
+                # more, and then told: a tick that silently does nothing would be taken for a healthy one.
+                self.take_failure(StartFailed(f"starting a child failed: {error.strerror}"))
+                if self._supervisor.children:
+                    return
+
+    def has_failed(self) -> bool:
+        """Whether it was given up: no more children are started in this tick."""
+        return len(self.failed_starts) >= _MOST_FAILED_STARTS
+
+    def take_failure(self, failure: StartFailed) -> None:
+        """A child never became ready."""
+        self.failed_starts.append(failure.reason)
+        self._log.error("child", result="not started", error=failure.reason)
+
+    def allow_one_more(self) -> None:
+        """Another crew keeps a child for itself."""
+        self._most_children += 1
+
+    def learn(self, policies: Sequence[Policy]) -> None:
+        """The first greeting has told what there is."""
+        self.has_learned = True
+        self.policies = {policy.job_type: policy for policy in policies}
+
+    # Taking runs.
+
+    def busy(self) -> int:
+        return len(self._lines)
+
+    def room(self) -> Room:
+        if self._waiting or not self.policies:
+            return Room(0)
+        length, idle = self._pace.line_length(), len(self._supervisor.idle)
+        open_lines = self._open_lines()
+        ahead = sum(max(0, length - 1 - len(line.waiting)) for line in open_lines)
+        if not idle and 2 * ahead < length * len(open_lines):
+            # Nobody is hungry yet: rather one large claim in a moment than many small ones.
+            ahead = 0
+        return Room(idle, length, ahead)
+
+    def most(self) -> Mapping[str, int]:
+        children = len(self._open_lines()) + len(self._supervisor.idle)
+        return {job_type: children * self._pace.most(job_type) for job_type in self.policies}
+
+    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
+        self._waiting.append(_Given(run, begin_before, clock.elapsed()))
+        return None
+
+    def deal(self, places: int) -> list[Attempt]:
+        self._call_back_the_stuck()
+        if places > 0 and self._supervisor.idle and not self._waiting and self.look_at > clock.elapsed():
+            self._call_back_the_longest()
+        if not self._waiting:
+            return []
+        begun: list[Attempt] = []
+        # The short ones first: a long one closes the line in which it waits.
+        waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
+        self._waiting = []
+        for given in waiting:
+            if places > 0 and self._supervisor.idle:
+                places -= 1
+                begun.append(self._give_to_idle(given))
+            elif not self._line_up(given):
+                self._waiting.append(given)
+        return begun
+
+    def _give_to_idle(self, given: _Given) -> Attempt:
+        child = self._supervisor.hire()
+        frame = self._frame(given)
+        is_in_line = child.line_up(frame)
+        if not is_in_line:
+            child.send(frame)
+        attempt = self._attempt(given.run, child)
+        is_closed = not (is_in_line and self._pace.is_short(given.run.job_type))
+        self._lines[child] = _Line(child, given, attempt, is_closed)
+        return attempt
+
+    def _line_up(self, given: _Given) -> bool:
+        lines = [line for line in self._open_lines() if line.seconds < AHEAD_SECONDS]
+        line = min(lines, key=lambda each: each.seconds, default=None)
+        if line is None or not line.child.line_up(self._frame(given)):
+            return False
+        given.seconds = min(AHEAD_SECONDS, self._pace.expected_seconds(given.run.job_type))
+        line.add(given)
+        line.is_closed = not self._pace.is_short(given.run.job_type)
+        return True
+
+    def _frame(self, given: _Given) -> Frame:
+        return run_frame(
+            given.run,
+            self.policies[given.run.job_type],
+            result_limit=self._config.payload_limit,
+            grace=self._config.grace,
+            begin_before=given.begin_before,
+        )
+
+    def _attempt(self, run: ClaimedRun, child: ChildProcess) -> Attempt:
+        return Attempt(run, self.policies[run.job_type], child)
+
+    def _open_lines(self) -> list[_Line]:
+        return [line for line in self._lines.values() if not line.is_closed and line.attempt.stopping is None]
+
+    # Ending, and taking back.
+
+    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
+        seconds = report.get("seconds")
+        if isinstance(seconds, int | float) and seconds >= 0:
+            self._pace.learn(attempt.run.job_type, seconds)
+        line = self._line_of(attempt)
+        if line is None:
+            return None
+        if attempt.stopping is not None:
+            # It was sent signals: a fresh one takes its place, and what it started goes with it.
+            del self._lines[line.child]
+            line.child.kill()
+            return None
+        line.child.turn_over()
+        if not line.waiting:
+            del self._lines[line.child]
+            self._supervisor.take_back(line.child)
+            return None
+        line.attempt = self._attempt(line.advance().run, line.child)
+        return line.attempt
+
+    def withdraw(self, run_id: int) -> list[Said]:
+        for line in self._lines.values():
+            if any(run_id == given.run.lease.run_id for given in (line.first, *line.waiting)):
+                never_begun = self._call_back(line)
+                said = self._supervisor.listen(line.child)
+                return [*said, Said(line.child, not_begun(line.first.run))] if never_begun else said
+        return []
+
+    def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
+        line = self._line_of(attempts[0])
+        if line is None:
+            return super().bury(attempts)
+        del self._lines[line.child]
+        if self._call_back(line):
+            self._waiting.append(line.first)
+            return []
+        # Others than the first are missing only if it spoke nonsense before it died: nobody knows how far it came.
+        unheard = [self._attempt(given.run, line.child) for given in line.waiting]
+        return super().bury([*attempts, *unheard])
+
+    def unwanted(self, *, all_of_them: bool = False, only: int | None = None) -> list[ClaimedRun]:
+        if all_of_them:
+            for line in self._lines.values():
+                self._call_back_those_behind(line)
+        latest = clock.elapsed() - _LONGEST_WAIT_SECONDS
+        unwanted = [
+            given.run
+            for given in self._waiting
+            if all_of_them or given.since <= latest or given.run.lease.run_id == only
+        ]
+        if unwanted:
+            self._waiting = [given for given in self._waiting if given.run not in unwanted]
+        return unwanted
+
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def next_step_at(self) -> float | None:
+        steps = [self._stuck_at(line) for line in self._lines.values() if line.waiting]
+        steps += [given.since + _LONGEST_WAIT_SECONDS for given in self._waiting]
+        return min(steps, default=None)
+
+    def gathering_seconds(self) -> float:
+        if self._supervisor.idle:
+            return 0.0
+        shortest = min((line.seconds for line in self._open_lines()), default=0.0)
+        return min(_LONGEST_GATHERING_SECONDS, shortest / 4)
+
+    def _line_of(self, attempt: Attempt) -> _Line | None:
+        return next((line for line in self._lines.values() if line.attempt is attempt), None)
+
+    def _stuck_at(self, line: _Line) -> float:
+        expected = self._pace.expected_seconds(line.attempt.run.job_type)
+        return line.attempt.began_at + max(_LONGEST_WAIT_SECONDS, min(_SLOW_FACTOR * expected, 1.0))
+
+    def _call_back_the_stuck(self) -> None:
+        for line in self._lines.values():
+            if line.waiting and self._stuck_at(line) <= clock.elapsed():
+                self._call_back_those_behind(line)
+
+    def _call_back_the_longest(self) -> None:
+        """Nothing is due any more, and somebody is idle."""
+        line = max(self._lines.values(), key=lambda each: each.seconds, default=None)
+        if line is not None and line.seconds > _WORTH_MOVING_SECONDS:
+            self._call_back_those_behind(line)
+
+    def _call_back_those_behind(self, line: _Line) -> None:
+        if self._call_back(line):
+            line.child.line_up(self._frame(line.first))
+
+    def _call_back(self, line: _Line) -> bool:
+        """Take from a child what it has not begun, and close its line. Whether it has not even begun the first."""
+        called_back = set(line.child.call_back())
+        line.is_closed = True
+        behind = [given for given in line.waiting if given.run.lease.run_id in called_back]
+        for given in behind:
+            given.since, given.seconds = clock.elapsed(), 0.0
+            line.waiting.remove(given)
+        self._waiting += behind
+        line.seconds = sum(given.seconds for given in line.waiting)
+        return line.first.run.lease.run_id in called_back
