@@ -76,18 +76,16 @@ class Claimer:
             suspect=suspect,
         )
         # Where writers starve each other, every write also renews the leases.
-        held = self._heartbeat.due() if self._database.waits_unfairly else []
+        due = self._heartbeat.due() if self._database.waits_unfairly else []
 
-        def work(connection: Connection) -> Claim:
-            claim = claims.claim(connection, request)
-            claims.renew(connection, held, self._config.lease)
-            return claim
+        def work(connection: Connection) -> tuple[Claim, dict[Lease, bool]]:
+            return claims.claim(connection, request), claims.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
-        claim = self._database.write(work)
+        claim, renewed = self._database.write(work)
         self._unanswered.remove(request.token)
-        self._heartbeat.renewed(held, sent_at)
+        self._heartbeat.renewed(renewed, sent_at)
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")

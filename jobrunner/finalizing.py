@@ -1,4 +1,4 @@
-"""Finalizing: writes the end of each attempt, and goes on trying for as long as its lease can be held."""
+"""Finalizing: writes the ends of attempts, in groups, and goes on trying for as long as their leases can be held."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable
+from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.lifecycle import Ending
 from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Owner
+from jobrunner.model import ClaimedRun, Lease, Owner
 from jobrunner.report import log_ended
 from jobrunner.store import claims, endings
 from jobrunner.store.database import Connection, Database
@@ -20,15 +20,28 @@ from jobrunner.store.endings import Ended, Refusal
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
+_LARGEST_GROUP = 200
+_LARGEST_TEXT = 1_000_000
+"""Characters in one group: what it writes must be over long before the watch takes it for a call that hangs."""
 
 
 @dataclass(slots=True)
 class _Pending:
+    """``company`` is how many may share its transaction, itself included: fewer where that has failed."""
+
     run: ClaimedRun
     ending: Ending
     try_at: float
+    company: int = _LARGEST_GROUP
     pause_seconds: float = _FIRST_PAUSE_SECONDS
     is_scrubbed: bool = False
+    is_settled: bool = False
+
+    def length(self) -> int:
+        """Roughly how many characters it writes."""
+        ending = self.ending
+        said = len(ending.output or "") + len(ending.traceback or "")
+        return said if ending.result is None else said + len(str(ending.result))
 
 
 class Finalizer:
@@ -55,44 +68,71 @@ class Finalizer:
         return min((each.try_at for each in self.pending), default=None)
 
     def work(self) -> None:
-        """Write what is due to be written. Each on its own: one that cannot be written keeps no other back.
+        """Write what is due to be written.
 
         Of very many the rest is left to the next turn: meanwhile nobody listens to the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
-        self.pending = [
-            each
-            for each in self.pending
-            if each.try_at > clock.elapsed() or clock.elapsed() > ends_at or not self._try(each)
-        ]
+        while clock.elapsed() <= ends_at and (group := self._next_group()):
+            self._try(group)
+            self.pending = [each for each in self.pending if not each.is_settled]
 
-    def _try(self, pending: _Pending) -> bool:
-        """Whether the attempt is settled, one way or the other."""
+    def _next_group(self) -> list[_Pending]:
+        now = clock.elapsed()
+        due = [each for each in self.pending if each.try_at <= now]
+        group: list[_Pending] = []
+        length = 0
+        for each in due:
+            length += each.length()
+            if group and (each.company != group[0].company or length > _LARGEST_TEXT or len(group) == each.company):
+                break
+            group.append(each)
+        return group
+
+    def _try(self, group: list[_Pending]) -> None:
         try:
-            answer = self._write(pending)
+            answers = self._write(group)
         except DatabaseUnavailable as error:
-            return self._postpone(pending, error)
+            if isinstance(error, ConnectionLost):
+                # It may have been cut because it waited for one row, which somebody holds: the others go on without.
+                self._part(group, 1)
+            for each in group:
+                self._postpone(each, error)
         except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the tick from the others
-            return self._scrub(pending, error)
-        self._settle(pending, answer)
-        return True
+            if len(group) == 1:
+                self._scrub(group[0], error)
+            # Whichever is to blame is soon alone.
+            self._part(group, max(1, len(group) // 2))
+        else:
+            self._settle(group)
+            for each, answer in zip(group, answers, strict=True):
+                self._tell(each, answer)
 
-    def _write(self, pending: _Pending) -> Ended | Refusal:
-        held = self._heartbeat.held() if self._database.waits_unfairly else []
+    def _write(self, group: list[_Pending]) -> list[Ended | Refusal]:
+        ends = [(each.run.lease, each.ending) for each in group]
+        # Where writers starve each other, every write also renews the leases.
+        due = self._heartbeat.due() if self._database.waits_unfairly else []
+
+        def work(connection: Connection) -> tuple[list[Ended | Refusal], dict[Lease, bool]]:
+            answers = endings.finalize_all(connection, self._owner, ends)
+            return answers, claims.renew(connection, due, self._config.lease)
+
         sent_at = clock.elapsed()
-
-        def work(connection: Connection) -> Ended | Refusal:
-            answer = endings.finalize(connection, self._owner, pending.run.lease, pending.ending)
-            claims.renew(connection, held, self._config.lease)
-            return answer
-
-        answer = self._database.write(work)
+        answers, renewed = self._database.write(work)
         self._database.reach("finalize.committed")
-        self._heartbeat.renewed(held, sent_at)
-        return answer
+        self._heartbeat.renewed(renewed, sent_at)
+        return answers
 
-    def _settle(self, pending: _Pending, answer: Ended | Refusal) -> None:
-        self._heartbeat.let_go(pending.run.lease)
+    def _part(self, group: list[_Pending], company: int) -> None:
+        for each in group:
+            each.company = company
+
+    def _settle(self, group: list[_Pending]) -> None:
+        self._heartbeat.let_go(*(each.run.lease for each in group))
+        for each in group:
+            each.is_settled = True
+
+    def _tell(self, pending: _Pending, answer: Ended | Refusal) -> None:
         if isinstance(answer, Ended):
             self._counts[log_ended(self._log, answer)] += 1
         elif answer is Refusal.ALREADY_APPLIED:
@@ -102,25 +142,25 @@ class Finalizer:
             self._counts["lost"] += 1
             self._say("lease lost", pending, f"{answer.value}; nothing written")
 
-    def _postpone(self, pending: _Pending, error: DatabaseUnavailable) -> bool:
+    def _postpone(self, pending: _Pending, error: DatabaseUnavailable) -> None:
         if self._heartbeat.time_left(pending.run.lease) <= 0:
             # Whoever recovers the run decides now; writing later could only be refused.
             self.trouble = error
-            self._heartbeat.let_go(pending.run.lease)
-            self._counts["lost"] += 1
-            self._say("not finalized", pending, f"the lease ended before the database answered: {error}")
-            return True
+            self._lose(pending, f"the lease ended before the database answered: {error}")
+            return
         pending.try_at = clock.elapsed() + pending.pause_seconds
         pending.pause_seconds = min(pending.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
-        return False
 
-    def _scrub(self, pending: _Pending, error: Exception) -> bool:
+    def _lose(self, pending: _Pending, reason: str) -> None:
+        self._settle([pending])
+        self._counts["lost"] += 1
+        self._say("not finalized", pending, reason)
+
+    def _scrub(self, pending: _Pending, error: Exception) -> None:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         if pending.is_scrubbed:
-            self._heartbeat.let_go(pending.run.lease)
-            self._counts["lost"] += 1
-            self._say("not finalized", pending, reason)
-            return True
+            self._lose(pending, reason)
+            return
         self._say("scrubbed", pending, reason)
         pending.is_scrubbed = True
         pending.ending = replace(
@@ -131,7 +171,6 @@ class Finalizer:
             output=None,
             result=None,
         )
-        return False
 
     def _say(self, event: str, pending: _Pending, result: str) -> None:
         run = pending.run

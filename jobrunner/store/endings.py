@@ -1,24 +1,43 @@
-"""The one guarded write that ends an attempt: by its owner (finalize) or after its lease (recover).
+"""The one guarded write that ends attempts: by their owner (finalize) or after their lease (recover).
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, insert, null, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Insert,
+    Row,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    update,
+)
 
 from jobrunner import faults
 from jobrunner.lifecycle import FINISHED, Ending, Event, Outcome, Standing, Verdict, decide
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.claims import NO_LOCK, RUNNING
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect import UtcTime, now, rows
 from jobrunner.store.schema import job_attempts, job_recoverable, job_runs
 from jobrunner.text import one_line, storable
 
@@ -45,27 +64,33 @@ class Ended:
 
 def finalize(connection: Connection, owner: Owner, lease: Lease, ending: Ending) -> Ended | Refusal:
     """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing."""
-    held = connection.execute(
-        _locked(job_runs.c.id == lease.run_id, job_runs.c.lease_token == lease.token).with_for_update()
-    ).mappings()
-    row = held.one_or_none()
-    if row is None:
-        return Refusal.ALREADY_APPLIED if _was_applied(connection, owner, lease) else Refusal.LEASE_LOST
-    ended = _end(connection, row, ending)
-    faults.reach("finalize.before_commit", cut=lambda: dialect.sever(connection))
-    return ended
+    return finalize_all(connection, owner, [(lease, ending)])[0]
+
+
+def finalize_all(connection: Connection, owner: Owner, ends: Sequence[tuple[Lease, Ending]]) -> list[Ended | Refusal]:
+    """As ``finalize``, for many in one write. The answers come in the order of ``ends``."""
+    locked = connection.execute(_locked_statement(), {"given": _as_rows(lease for lease, _ in ends)})
+    held = {Lease(row.id, row.lease_token): row for row in locked}
+    # Taken out as it is met: what a lease named twice stands for is ended once.
+    met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
+    ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None])
+    applied = _applied(connection, owner, [lease for lease, _, row in met if row is None])
+    if ended:
+        faults.reach("finalize.before_commit", cut=lambda: dialect.sever(connection))
+    in_order = iter(ended)
+    return [_refusal(lease in applied) if row is None else next(in_order) for lease, _, row in met]
 
 
 def expired_owners(connection: Connection) -> list[tuple[str, str]]:
     """(host, owner's name) of every expired lease. Expects any transaction."""
     columns = job_recoverable.c
-    rows = connection.execute(select(columns.host, columns.locked_by).distinct())
-    return [(row.host, row.locked_by) for row in rows]
+    found = connection.execute(select(columns.host, columns.locked_by).distinct())
+    return [(row.host, row.locked_by) for row in found]
 
 
 def expired_runs(connection: Connection) -> list[int]:
     """The ids of runs whose lease has expired. Expects any transaction."""
-    return list(connection.execute(select(job_recoverable.c.id).order_by(job_recoverable.c.id)).scalars())
+    return sorted(connection.execute(select(job_recoverable.c.id)).scalars())
 
 
 def recover(
@@ -79,126 +104,205 @@ def recover(
     """
     # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
     # meanwhile: a lease renewed at this moment is passed over.
-    expired = select(job_recoverable.c.id).order_by(job_recoverable.c.id).limit(limit).with_for_update(skip_locked=True)
+    by_index = (job_recoverable.c.host, job_recoverable.c.id)
+    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit).with_for_update(skip_locked=True)
     if owners is not None:
         expired = expired.where(job_recoverable.c.locked_by.in_(owners))
     if only is not None:
         expired = expired.where(job_recoverable.c.id == only)
+    columns = job_runs.c
     ids = list(connection.execute(expired).scalars())
-    rows = connection.execute(_locked(job_runs.c.id.in_(ids)).order_by(job_runs.c.id)).mappings().all()
-    ended = [_end(connection, row, _expired(row, with_output=only is None)) for row in rows]
+    found = connection.execute(_standing(columns.locked_by, columns.output).where(columns.id.in_(ids)))
+    ended = _end(connection, [(row, _expired(row, with_output=only is None)) for row in found])
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
 
-def _expired(row: RowMapping, *, with_output: bool) -> Ending:
+def _expired(row: Row[Any], *, with_output: bool) -> Ending:
     return Ending(
         Outcome.LEASE_EXPIRED,
         error_type=_EXPIRED,
-        error=f"the lease of {row['locked_by']} expired: its tick was killed, stalled or cut off",
-        output=row["output"] if with_output else None,
+        error=f"the lease of {row.locked_by} expired: its tick was killed, stalled or cut off",
+        output=row.output if with_output else None,
     )
 
 
-_READ = (
-    "id", "job_type", "attempts", "max_attempts", "claimed_at", "started_at", "cancel_requested_at", "releases",
-    "lease_expiries", "locked_by", "host", "lease_token", "output", "run_at",
-)  # fmt: skip
+def _refusal(was_applied: bool) -> Refusal:
+    return Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST
 
 
-def _locked(*conditions: Any) -> Any:
-    columns = [job_runs.c[name] for name in _READ]
-    return select(*columns, now().label("now")).where(job_runs.c.status == RUNNING, *conditions)
+def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> set[Lease]:
+    """Those whose attempt was ended by their owner."""
+    if not leases:
+        return set()
+    values = {"given": _as_rows(leases), "worker": owner.name, "expired": _EXPIRED}
+    return {Lease(row.run_id, row.lease_token) for row in connection.execute(_applied_statement(), values)}
 
 
-def _was_applied(connection: Connection, owner: Owner, lease: Lease) -> bool:
-    columns = job_attempts.c
-    found = connection.execute(
-        select(columns.id).where(
-            columns.run_id == lease.run_id,
-            columns.lease_token == lease.token,
-            columns.worker == owner.name,
-            # Recovery, too, writes the attempt under its owner's name: then the lease was lost.
-            columns.error_type.is_distinct_from(_EXPIRED),
-        )
+def _end(connection: Connection, ends: Sequence[tuple[Row[Any], Ending]]) -> list[Ended]:
+    """End the attempts of these locked rows: two statements are given the same list, and each reads its part."""
+    if not ends:
+        return []
+    at = ends[0][0].now
+    given, ended = [], []
+    for row, told in ends:
+        ending = _fit(told)
+        verdict = decide(_standing_of(row), ending)
+        next_at = None if verdict.wait is None else at + verdict.wait
+        given.append(_given(row, verdict, ending, next_at))
+        ended.append(Ended(row.id, row.job_type, row.attempts, verdict, next_at or row.run_at))
+    values = {"given": given, "at": at}
+    # The attempts first: what they tell of is in the locked rows, and leaves them with the lock.
+    connection.execute(_record_statement(), values)
+    changed = connection.execute(_leave_statement(), values)
+    if changed.rowcount != len(ends):
+        raise RuntimeError(f"{changed.rowcount} of {len(ends)} runs were ended although their rows were locked")
+    return ended
+
+
+def _standing_of(row: Row[Any]) -> Standing:
+    return Standing(
+        attempts=row.attempts,
+        max_attempts=row.max_attempts or 1,
+        started=row.started,
+        cancel_requested=row.cancel_requested,
+        releases=row.releases,
+        lease_expiries=row.lease_expiries,
     )
-    return found.one_or_none() is not None
 
 
-def _end(connection: Connection, row: RowMapping, ending: Ending) -> Ended:
-    ending = _fit(ending)
-    standing = Standing(
-        attempts=row["attempts"],
-        max_attempts=row["max_attempts"] or 1,
-        started=row["started_at"] is not None,
-        cancel_requested=row["cancel_requested_at"] is not None,
-        releases=row["releases"],
-        lease_expiries=row["lease_expiries"],
-    )
-    verdict = decide(standing, ending)
-    run_at = row["run_at"] if verdict.wait is None else row["now"] + verdict.wait
-    changed = connection.execute(
-        update(job_runs)
-        .where(job_runs.c.id == row["id"], job_runs.c.status == RUNNING, job_runs.c.lease_token == row["lease_token"])
-        .values(**_ended_columns(verdict, ending, row["now"], run_at))
-    )
-    if changed.rowcount != 1:
-        raise RuntimeError(f"run {row['id']} changed although its row was locked")
-    if verdict.outcome is not None:
-        _record_attempt(connection, row, verdict, ending)
-    return Ended(row["id"], row["job_type"], row["attempts"], verdict, run_at)
+_LEASE = {name: job_runs.c[name].type for name in ("id", "lease_token")}
+_TOLD = {
+    name: job_attempts.c[name].type for name in ("outcome", "error_type", "error", "traceback", "output", "exit_signal")
+}
+_NEXT = {
+    "event": Text(),
+    **{
+        name: job_runs.c[name].type for name in ("status", "attempts", "releases", "lease_expiries", "run_at", "result")
+    },
+    **{name: _TOLD[name] for name in ("error_type", "error")},
+}
 
 
-def _ended_columns(verdict: Verdict, ending: Ending, at: datetime, run_at: datetime) -> dict[str, Any]:
-    """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
-    columns: dict[str, Any] = {
-        "status": verdict.status.value,
+def _as_rows(leases: Iterable[Lease]) -> list[dict[str, Any]]:
+    return [{"id": lease.run_id, "lease_token": lease.token} for lease in leases]
+
+
+def _given(row: Row[Any], verdict: Verdict, ending: Ending, next_at: datetime | None) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "lease_token": row.lease_token,
+        "event": verdict.event,
+        "status": verdict.status,
         "attempts": verdict.attempts,
         "releases": verdict.releases,
         "lease_expiries": verdict.lease_expiries,
-        "run_at": run_at,
-        "output": null(),
-        "updated_at": at,
-        **NO_LOCK,
+        "run_at": next_at,
+        "result": ending.result,
+        "outcome": verdict.outcome,
+        "error_type": verdict.error_type,
+        "error": verdict.error,
+        "traceback": ending.traceback,
+        "output": ending.output,
+        "exit_signal": ending.exit_signal,
     }
-    if verdict.status in FINISHED:
-        columns["finished_at"] = at
-    if verdict.event is Event.SUCCEED:
-        columns |= {"error_type": null(), "last_error": null(), "result": ending.result}
-    elif verdict.event in (Event.FAIL, Event.GIVE_UP):
-        columns |= {"error_type": verdict.error_type, "last_error": verdict.error, "failed_at": at}
-    elif verdict.event is Event.DROP:
-        columns |= {"error_type": verdict.error_type, "last_error": verdict.error}
-    return columns
 
 
-def _record_attempt(connection: Connection, row: RowMapping, verdict: Verdict, ending: Ending) -> None:
-    assert verdict.outcome is not None
-    columns = job_attempts.c
-    last = select(func.coalesce(func.max(columns.sequence), 0)).where(columns.run_id == row["id"])
-    connection.execute(
-        insert(job_attempts).values(
-            run_id=row["id"],
-            sequence=last.scalar_subquery() + 1,
-            attempt=row["attempts"],
-            lease_token=row["lease_token"],
-            worker=row["locked_by"],
-            # None only by hand; the trail without a host is better than a run that nobody can recover.
-            host=row["host"] or "",
-            started_at=row["started_at"] or row["claimed_at"],
-            finished_at=row["now"],
-            outcome=verdict.outcome.value,
-            error_type=verdict.error_type,
-            error=verdict.error,
-            traceback=ending.traceback,
-            output=ending.output,
-            exit_signal=ending.exit_signal,
+def _standing(*more: ColumnElement[Any]) -> Select[Any]:
+    """What decides where running rows go. In the order of ids, in which whoever locks several must lock them."""
+    columns = job_runs.c
+    read = ("id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "run_at")
+    return (
+        select(
+            *(columns[name] for name in read),
+            columns.started_at.is_not(None).label("started"),
+            columns.cancel_requested_at.is_not(None).label("cancel_requested"),
+            now().label("now"),
+            *more,
+        )
+        .where(columns.status == RUNNING)
+        .order_by(columns.id)
+    )
+
+
+@lru_cache(maxsize=1)
+def _locked_statement() -> Select[Any]:
+    given = rows("given", _LEASE)
+    return _standing().join_from(given, job_runs, _is_held(given)).with_for_update(of=job_runs)
+
+
+@lru_cache(maxsize=1)
+def _applied_statement() -> Select[Any]:
+    columns, given = job_attempts.c, rows("given", _LEASE)
+    of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
+    return (
+        select(columns.run_id, columns.lease_token)
+        .join_from(given, job_attempts, of_lease)
+        # Recovery, too, writes the attempt under its owner's name: then the lease was lost.
+        .where(columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired")))
+    )
+
+
+@lru_cache(maxsize=1)
+def _record_statement() -> Insert:
+    columns, given, at = job_runs.c, rows("given", _LEASE | _TOLD), bindparam("at", type_=UtcTime())
+    attempts = job_attempts.c
+    last = select(func.coalesce(func.max(attempts.sequence), 0)).where(attempts.run_id == given.c.id)
+    values: dict[str, Any] = {
+        "run_id": columns.id,
+        "sequence": last.correlate(given).scalar_subquery() + 1,
+        "attempt": columns.attempts,
+        "lease_token": columns.lease_token,
+        "worker": columns.locked_by,
+        # None only by hand; the trail without a host is better than a run that nobody can recover.
+        "host": func.coalesce(columns.host, literal_column("''")),
+        "started_at": func.coalesce(columns.started_at, columns.claimed_at, at),
+        "finished_at": at,
+        **{name: given.c[name] for name in _TOLD},
+    }
+    ended = select(*values.values()).join_from(given, job_runs, _is_held(given)).where(given.c.outcome.is_not(None))
+    return insert(job_attempts).from_select(list(values), ended)
+
+
+@lru_cache(maxsize=1)
+def _leave_statement() -> Update:
+    """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
+    columns, given, at = job_runs.c, rows("given", _LEASE | _NEXT), bindparam("at", type_=UtcTime())
+
+    succeeded = _is_one_of(given.c.event, Event.SUCCEED)
+    failed = _is_one_of(given.c.event, Event.FAIL, Event.GIVE_UP)
+    blamed = _is_one_of(given.c.event, Event.FAIL, Event.GIVE_UP, Event.DROP)
+    return (
+        update(job_runs)
+        .where(_is_held(given))
+        .values(
+            **{name: given.c[name] for name in ("status", "attempts", "releases", "lease_expiries")},
+            run_at=func.coalesce(given.c.run_at, columns.run_at),
+            finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
+            failed_at=case((failed, at), else_=columns.failed_at),
+            error_type=case((succeeded, null()), (blamed, given.c.error_type), else_=columns.error_type),
+            last_error=case((succeeded, null()), (blamed, given.c.error), else_=columns.last_error),
+            result=case((succeeded, given.c.result), else_=columns.result),
+            output=null(),
+            updated_at=at,
+            **NO_LOCK,
         )
     )
+
+
+def _is_held(given: FromClause) -> ColumnElement[bool]:
+    columns = job_runs.c
+    return and_(columns.id == given.c.id, columns.status == RUNNING, columns.lease_token == given.c.lease_token)
+
+
+def _is_one_of(column: ColumnElement[Any], *values: str) -> ColumnElement[bool]:
+    return column.in_([literal_column(f"'{value}'") for value in values])
 
 
 def _fit(ending: Ending) -> Ending:
     """Texts that both databases can hold: an error must never be what keeps a run from being finalized."""
+    if ending.error_type is ending.error is ending.traceback is ending.output is None:
+        return ending
     return replace(
         ending,
         error_type=None if ending.error_type is None else one_line(ending.error_type, 200),

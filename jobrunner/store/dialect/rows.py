@@ -1,0 +1,108 @@
+"""Many rows as one parameter: a statement over a list whose text is the same however long the list is.
+
+``given = rows("given", {"id": BigKey, "error": Text()})`` is a table in a FROM clause. Who executes the statement
+gives it the list: ``connection.execute(statement, {"given": [{"id": 7, "error": "so"}, {"id": 8}]})``. The list travels
+as one JSON text, so that nothing is compiled or expanded per row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from sqlalchemy import JSON, Dialect, TableValuedAlias, Text, bindparam, column
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from jobrunner.store.dialect.values import UtcTime
+
+Rows: TypeAlias = Iterable[Mapping[str, Any]]
+Columns: TypeAlias = Mapping[str, TypeEngine[Any]]
+
+
+def rows(name: str, columns: Columns) -> TableValuedAlias:
+    """A list of rows that a statement is given as its parameter ``name``, readable as a table of the same name.
+
+    A column that a row does not mention is NULL there; what is no column is passed over. Values are stored as an
+    INSERT of a single row would store them; texts must be storable. The rows come in the order of the list unless the
+    statement joins or sorts them. Build it once with its statement: each call makes another parameter.
+    """
+    listed = _Recordset(bindparam(name, type_=_AsJson(tuple(columns.items()))))
+    return listed.table_valued(*(column(key, type_) for key, type_ in columns.items()), name=name)
+
+
+class _AsJson(TypeDecorator[Rows]):
+    """The parameter: a JSON array with an object for each row."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, columns: tuple[tuple[str, TypeEngine[Any]], ...]) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def process_bind_param(self, value: Rows | None, dialect: Dialect) -> str:
+        """The one text."""
+        names = [name for name, _ in self.columns]
+        encoders = [(name, encode) for name, type_ in self.columns if (encode := _encoder(type_, dialect))]
+        listed = []
+        for row in value or ():
+            # Absent is NULL, too, and shorter.
+            encoded = {name: cell for name in names if (cell := row.get(name)) is not None}
+            for name, encode in encoders:
+                if name in encoded:
+                    encoded[name] = encode(encoded[name])
+            listed.append(encoded)
+        return _to_json(listed)
+
+
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def _encoder(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
+    if isinstance(type_, UtcTime):
+        return partial(_instant, type_, dialect)
+    # As a text within the text: as part of it SQLite would write it anew, without a space, its large numbers rounded.
+    return json.dumps if isinstance(type_, JSON) else None
+
+
+def _instant(type_: UtcTime, dialect: Dialect, at: Any) -> Any:
+    stored = type_.process_bind_param(at, dialect)
+    return stored.isoformat() if isinstance(stored, datetime) else stored
+
+
+class _Recordset(FunctionElement[Any]):
+    inherit_cache = True
+
+
+@compiles(_Recordset)
+def _postgresql(element: _Recordset, compiler: Any, **keywords: Any) -> str:
+    quote = compiler.preparer.quote
+    read, typed = [], []
+    for name, type_ in _columns_of(element):
+        type_name = compiler.dialect.type_compiler_instance.process(type_)
+        is_json = isinstance(type_, JSON)
+        read.append(f"CAST({quote(name)} AS {type_name}) AS {quote(name)}" if is_json else quote(name))
+        typed.append(f"{quote(name)} {'TEXT' if is_json else type_name}")
+    text = compiler.process(element.clauses, **keywords)
+    return _select(read, f"json_to_recordset(CAST({text} AS JSON)) AS listed({', '.join(typed)})")
+
+
+@compiles(_Recordset, "sqlite")
+def _sqlite(element: _Recordset, compiler: Any, **keywords: Any) -> str:
+    read = [f"json_extract(value, '$.{name}') AS {compiler.preparer.quote(name)}" for name, _ in _columns_of(element)]
+    return _select(read, f"json_each({compiler.process(element.clauses, **keywords)})")
+
+
+def _select(read: list[str], source: str) -> str:
+    return f"(SELECT {', '.join(read)} FROM {source})"  # noqa: S608 - names of columns, from our own code
+
+
+def _columns_of(element: _Recordset) -> tuple[tuple[str, TypeEngine[Any]], ...]:
+    (parameter,) = element.clauses
+    columns: tuple[tuple[str, TypeEngine[Any]], ...] = parameter.type.columns  # type: ignore[attr-defined]
+    return columns

@@ -1,0 +1,296 @@
+"""The one write that ends many attempts: each as if it were alone, whatever became of the others."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, ExceptionContext, event
+
+from harness import Database, sqlite_only
+from jobrunner import clock
+from jobrunner.heartbeat import Heartbeat
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.log import Silence
+from jobrunner.model import Lease, Owner
+from jobrunner.store import claims, endings
+from jobrunner.store.database import Database as Store
+from jobrunner.store.endings import Ended, Refusal
+from jobrunner.store.location import locate
+from jobrunner.watch import Watch
+from test_recovery_invariants import insert_runs, outcomes, snapshot, statuses
+
+OWNER = Owner("here", "here:1:a")
+LEASE = timedelta(minutes=1)
+
+
+class Undone(Exception):
+    """This transaction is not kept."""
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    opened = Store(locate(database.url), patience=timedelta(seconds=20))
+    yield opened
+    opened.close()
+
+
+def running(database: Database, count: int, **columns: object) -> list[Lease]:
+    """Runs at work, with the traces of an earlier life in every column that not every end may touch."""
+    at = database.now()
+    earlier = {
+        "error_type": "Old",
+        "last_error": "an old error",
+        "failed_at": at - timedelta(hours=1),
+        "result": '"old"',
+    }
+    lease = {"locked_by": OWNER.name, "host": OWNER.host, "lease_token": "t" * 32, "locked_until": at + LEASE}
+    row = {
+        "status": "running",
+        "claimed_at": at,
+        "started_at": at,
+        "attempts": 1,
+        "max_attempts": 3,
+        **lease,
+        **earlier,
+    }
+    return [Lease(run_id, "t" * 32) for run_id in insert_runs(database, count, **{**row, **columns})]
+
+
+def finalize(store: Store, leases: Collection[Lease], ending: Ending) -> list[Ended | Refusal]:
+    return store.write(lambda connection: endings.finalize_all(connection, OWNER, [(each, ending) for each in leases]))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to end, of a run with these columns, and what must be found afterwards; what is not named stays."""
+
+    ending: Ending
+    found: dict[str, object]
+    outcome: str | None
+    columns: Callable[[Database], dict[str, object]] = lambda _: {}
+
+
+def cancel_requested(database: Database) -> dict[str, object]:
+    return {"cancel_requested_at": database.now()}
+
+
+def not_started(_: Database) -> dict[str, object]:
+    return {"started_at": None, "attempts": 0}
+
+
+def suspect(_: Database) -> dict[str, object]:
+    return {"releases": 4, "lease_expiries": 2}
+
+
+ERROR = {"error_type": "E", "error": "x\0y\ud800\n z", "traceback": "line 1\nline \0 2", "output": "said é😀"}
+BLAMED = {"error_type": "E", "last_error": "x\ufffdy\ufffd z"}
+HOUR = timedelta(hours=1)
+CASES = {
+    "succeeded": Case(
+        Ending(Outcome.SUCCEEDED, result={"n": [1, 2.5, None], "é": "😀"}, output="out"),
+        {"status": "succeeded", "result": {"n": [1, 2.5, None], "é": "😀"}, "error_type": None, "last_error": None},
+        "succeeded",
+    ),
+    "succeeded with nothing": Case(
+        Ending(Outcome.SUCCEEDED),
+        {
+            "status": "succeeded",
+            "result": None,
+            "error_type": None,
+            "last_error": None,
+            "releases": 0,
+            "lease_expiries": 0,
+        },
+        "succeeded",
+        suspect,
+    ),
+    "succeeded, cancel requested": Case(
+        Ending(Outcome.SUCCEEDED, result=0),
+        {"status": "succeeded", "result": 0, "error_type": None, "last_error": None},
+        "succeeded",
+        cancel_requested,
+    ),
+    "failed": Case(Ending(Outcome.FAILED, wait=HOUR, **ERROR), {"status": "failed", **BLAMED}, "failed"),
+    "crashed": Case(
+        Ending(Outcome.CRASHED, "crashed", "killed", exit_signal=9, wait=HOUR),
+        {"status": "failed", "error_type": "crashed", "last_error": "killed", "releases": 0, "lease_expiries": 0},
+        "crashed",
+        suspect,
+    ),
+    "failed for the last time": Case(
+        Ending(Outcome.TIMED_OUT, **ERROR), {"status": "dead", **BLAMED}, "timed_out", lambda _: {"max_attempts": 1}
+    ),
+    "discarded": Case(Ending(Outcome.DISCARDED, **ERROR), {"status": "dead", **BLAMED}, "discarded"),
+    "cancelled": Case(Ending(Outcome.FAILED, **ERROR), {"status": "cancelled"}, "cancelled", cancel_requested),
+    "cancelled, not started": Case(
+        Ending(Outcome.RELEASED),
+        {"status": "cancelled"},
+        None,
+        lambda database: not_started(database) | cancel_requested(database),
+    ),
+    "handed back": Case(Ending(Outcome.RELEASED), {"status": "queued"}, None, not_started),
+    "released": Case(
+        Ending(Outcome.RELEASED, "released", "stopped"),
+        {"status": "queued", "attempts": 0, "releases": 5},
+        "released",
+        suspect,
+    ),
+    "dropped": Case(Ending(Outcome.DROPPED, **ERROR), {"status": "cancelled", **BLAMED}, "dropped"),
+    "snoozed": Case(Ending(Outcome.SNOOZED, wait=HOUR), {"status": "queued", "attempts": 0}, "snoozed"),
+}
+CLEARED = dict.fromkeys(("locked_by", "host", "locked_until", "lease_token", "heartbeat_at", "output"))
+
+
+def compared(database: Database, run_id: int, before: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """All that the tables say of a run but which one it is; instants as what they have to do with its end."""
+    (run,), attempts = snapshot(database, run_id)
+    ended_at, earlier = run["updated_at"], set(filter(is_instant, before.values()))
+    for row in (run, *attempts):
+        del row["id"]
+        row.pop("run_id", None)
+        for name, value in row.items():
+            if is_instant(value):
+                row[name] = "as before" if value in earlier else value - ended_at
+    return run, attempts
+
+
+def is_instant(value: object) -> bool:
+    return isinstance(value, datetime)
+
+
+def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database: Database) -> None:
+    """Every verdict in one statement: each writes its own columns, and leaves alone what is not its to write."""
+    together = {name: running(database, 1, **case.columns(database))[0] for name, case in CASES.items()}
+    alone = {name: running(database, 1, **case.columns(database))[0] for name, case in CASES.items()}
+    before, before_alone = (
+        {name: snapshot(database, lease.run_id)[0][0] for name, lease in leases.items()} for leases in (together, alone)
+    )
+    ends = [(lease, CASES[name].ending) for name, lease in together.items()]
+    answers = store.write(lambda connection: endings.finalize_all(connection, OWNER, ends[::-1]))[::-1]
+    for (name, lease), answer in zip(together.items(), answers, strict=True):
+        case = CASES[name]
+        store.write(lambda each, lease=alone[name], ending=case.ending: endings.finalize(each, OWNER, lease, ending))
+        as_one = compared(database, alone[name].run_id, before_alone[name])
+        assert compared(database, lease.run_id, before[name]) == as_one, name
+        (run,), attempts = snapshot(database, lease.run_id)
+        assert isinstance(answer, Ended)
+        assert (answer.run_id, answer.run_at) == (lease.run_id, run["run_at"])
+        at = run["updated_at"]
+        expected = before[name] | CLEARED | case.found | {"updated_at": at}
+        if case.found["status"] in ("succeeded", "dead", "cancelled"):
+            expected["finished_at"] = at
+        if case.outcome in ("failed", "crashed", "timed_out", "discarded"):
+            expected["failed_at"] = at
+        if case.ending.wait is not None or case.outcome == "released":
+            expected["run_at"] = at + (case.ending.wait or timedelta(0))
+        assert run == expected, name
+        assert [row["outcome"] for row in attempts] == ([case.outcome] if case.outcome else []), name
+        for row in attempts:
+            assert (row["worker"], row["host"], row["lease_token"]) == (OWNER.name, OWNER.host, lease.token)
+            assert (row["attempt"], row["started_at"], row["finished_at"]) == (1, before[name]["started_at"], at)
+            assert row["exit_signal"] == case.ending.exit_signal
+    failed = snapshot(database, together["failed"].run_id)[1][0]
+    assert (failed["error"], failed["traceback"], failed["output"]) == (
+        *("x\ufffdy\ufffd z", "line 1\nline \ufffd 2", "said é😀"),
+    )
+
+
+@pytest.mark.promise("P12")
+def test_each_of_a_group_goes_on_with_its_own_sequence(store: Store, database: Database) -> None:
+    leases = running(database, 3)
+    for turn in range(1, 4):
+        finalize(store, leases[:turn], Ending(Outcome.RELEASED))
+        again = "status = 'running', locked_by = 'o', host = 'h', locked_until = ?, lease_token = ?, attempts = 1"
+        database.execute(f"UPDATE job_runs SET {again}", [database.now(), f"{turn}" * 32])
+        leases = [Lease(lease.run_id, f"{turn}" * 32) for lease in leases]
+    rows = database.query("SELECT run_id, sequence FROM job_attempts ORDER BY run_id, sequence")
+    assert Counter(row["run_id"] for row in rows) == {1: 3, 2: 2, 3: 1}
+    assert [row["sequence"] for row in rows] == [1, 2, 3, 1, 2, 1]
+
+
+@pytest.mark.promise("P2")
+def test_a_lost_lease_among_many_writes_nothing_and_keeps_nobody_back(store: Store, database: Database) -> None:
+    leases = running(database, 100)
+    lost = leases[41]
+    database.execute("UPDATE job_runs SET lease_token = ?, locked_by = 'new' WHERE id = ?", ["n" * 32, lost.run_id])
+    before = snapshot(database, lost.run_id)
+    answers = finalize(store, leases, Ending(Outcome.SUCCEEDED))
+    assert [index for index, answer in enumerate(answers) if not isinstance(answer, Ended)] == [41]
+    assert answers[41] is Refusal.LEASE_LOST
+    assert snapshot(database, lost.run_id) == before
+    assert statuses(database) == {"succeeded": 99, "running": 1}
+
+
+@pytest.mark.promise("P2", "P14")
+def test_what_was_applied_without_an_answer_is_told_from_what_was_lost(store: Store, database: Database) -> None:
+    leases = running(database, 5)
+    finalize(store, leases[:3], Ending(Outcome.FAILED, wait=timedelta(0)))
+    database.execute("UPDATE job_attempts SET error_type = 'lease_expired' WHERE run_id = ?", [leases[2].run_id])
+    ended = [snapshot(database, lease.run_id) for lease in leases[:3]]
+    # One of them is named twice: a second end of one attempt must not be written.
+    answers = finalize(store, [*leases, leases[4]], Ending(Outcome.FAILED, wait=timedelta(0)))
+    applied, lost = Refusal.ALREADY_APPLIED, Refusal.LEASE_LOST
+    assert [answer if isinstance(answer, Refusal) else None for answer in answers] == [
+        *(applied, applied, lost, None, None, applied),
+    ]
+    assert [snapshot(database, lease.run_id) for lease in leases[:3]] == ended
+    assert [len(outcomes(database, lease.run_id)) for lease in leases] == [1] * 5
+
+
+@pytest.mark.promise("P1", "P2")
+def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(database: Database) -> None:
+    leases = running(database, 60)
+    failures: list[str] = []
+
+    def note(context: ExceptionContext) -> None:
+        failures.append(str(context.original_exception))
+
+    def end(store: Store, chosen: list[Lease]) -> None:
+        """Undone in the end, so that there is something to lock in the next round, too."""
+
+        def work(connection: Connection) -> None:
+            answers = endings.finalize_all(connection, OWNER, [(each, Ending(Outcome.SUCCEEDED)) for each in chosen])
+            assert all(isinstance(answer, Ended) for answer in answers)
+            raise Undone
+
+        with pytest.raises(Undone):
+            store.write(work)
+
+    def repeat(work: Callable[[Store], object]) -> None:
+        store = Store(locate(database.url), patience=timedelta(seconds=20))
+        event.listen(store._engine, "handle_error", note)
+        for _ in range(40):
+            work(store)
+        store.close()
+
+    works: list[Callable[[Store], object]] = [
+        lambda store: end(store, leases[:50]),
+        lambda store: end(store, leases[::-1]),
+        lambda store: store.write(lambda connection: claims.renew(connection, leases[10:][::-1], LEASE)),
+    ]
+    threads = [threading.Thread(target=repeat, args=[work]) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+
+
+@sqlite_only
+def test_a_write_renews_along_the_way_only_the_leases_that_are_due(store: Store, database: Database) -> None:
+    watch = Watch(LEASE)
+    heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
+    fresh, stale = running(database, 2)
+    eighth = LEASE.total_seconds() / 8
+    heartbeat.hold([fresh], clock.elapsed() - eighth / 2)
+    heartbeat.hold([stale], clock.elapsed() - eighth * 2)
+    assert heartbeat.due() == [stale]
+    heartbeat.renewed([stale], clock.elapsed())
+    assert heartbeat.due() == []
+    heartbeat.let_go(fresh, stale)
+    assert heartbeat.held() == []
+    heartbeat.close()
