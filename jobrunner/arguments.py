@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Parameter
 from typing import Any
@@ -47,23 +48,37 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     if not isinstance(payload, Mapping):
         # Whoever wrote the row by hand was not checked by anybody yet.
         raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
-    context, parameters, hints = _described(function)
-    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
-    named = {each.name: each for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
+    described = _described(function)
     for name in payload:
-        if name not in named and (not takes_any or name == context):
-            raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(named))}")
-    for name, parameter in named.items():
+        if name not in described.arguments and (not described.takes_any or name == described.context):
+            raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(described.arguments))}")
+    for name, argument in described.arguments.items():
         if name not in payload:
-            if parameter.default is Parameter.empty:
+            if argument.is_required:
                 raise BadPayload(f"missing argument {name!r}")
-        elif not _fits(payload[name], hints.get(name, Any)):
+        elif not argument.fits(payload[name]):
             kind = type(payload[name]).__name__
-            raise BadPayload(f"argument {name!r} must be {_shown(hints[name])}, not {kind}")
+            raise BadPayload(f"argument {name!r} must be {_shown(argument.hint)}, not {kind}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    is_required: bool
+    hint: Any
+    fits: Callable[[object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """What a handler takes. ``context``: a keyword that would meet the context itself; None: there is none."""
+
+    context: str | None
+    takes_any: bool
+    arguments: Mapping[str, _Argument]
 
 
 @lru_cache(maxsize=1024)
-def _described(function: Callable[..., Any]) -> tuple[str | None, list[Parameter], dict[str, Any]]:
+def _described(function: Callable[..., Any]) -> _Described:
     first, *parameters = inspect.signature(function).parameters.values()
     # A keyword of the context's own name would meet the context itself, unless that goes by position only.
     context = None if first.kind is Parameter.POSITIONAL_ONLY else first.name
@@ -71,19 +86,35 @@ def _described(function: Callable[..., Any]) -> tuple[str | None, list[Parameter
         hints = typing.get_type_hints(function)
     except Exception:  # noqa: BLE001 - annotations are the user's: what cannot be resolved is not checked
         hints = {}
-    return context, parameters, hints
+    arguments = {
+        each.name: _Argument(each.default is Parameter.empty, hints.get(each.name), _check_of(hints, each.name))
+        for each in parameters
+        if each.kind is not Parameter.VAR_KEYWORD
+    }
+    return _Described(context, len(arguments) < len(parameters), arguments)
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _check_of(hints: Mapping[str, Any], name: str) -> Callable[[object], bool]:
+    return _check_for(hints[name]) if name in hints else _anything
+
+
+def _check_for(hint: Any) -> Callable[[object], bool]:
+    """Whether a value fits the hint; made once, since asking a hint what it is costs more than asking a value."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, each) for each in typing.get_args(hint))
+        checks = [_check_for(each) for each in typing.get_args(hint)]
+        return lambda value: any(check(value) for check in checks)
     if origin is typing.Literal:
-        return value in typing.get_args(hint)
+        choices = typing.get_args(hint)
+        return lambda value: value in choices
     if origin is typing.Annotated:
-        return _fits(value, typing.get_args(hint)[0])
-    check_type = _FITS.get(origin or hint) if isinstance(origin or hint, type) or hint is None else None
-    return check_type is None or check_type(value)
+        return _check_for(typing.get_args(hint)[0])
+    known = isinstance(origin or hint, type) or hint is None
+    return _FITS.get(origin or hint, _anything) if known else _anything
+
+
+def _anything(value: object) -> bool:
+    return True
 
 
 def _shown(hint: Any) -> str:

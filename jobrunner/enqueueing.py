@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from jobrunner import config
+from jobrunner import clock, config
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
-from jobrunner.payload import check_payload
+from jobrunner.payload import checked_text
 from jobrunner.policies import declared
-from jobrunner.store.dialect.borrowed import Transaction, connection_of
-from jobrunner.store.runs import Enqueued, NewRun
+from jobrunner.store.dialect.borrowed import Transaction, borrow
+from jobrunner.store.insertion import Enqueued, NewRun
+from jobrunner.store.many import enqueue as insert_runs
 from jobrunner.store.runs import enqueue as insert_run
 from jobrunner.text import storable
 
-__all__ = ["Enqueued", "Transaction", "enqueue", "new_run"]
+__all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
 
 
 def enqueue(
@@ -44,19 +47,89 @@ def enqueue(
     transaction is as good as before, or with ``when_full="drop"`` the answer's ``id`` is None. To be exact, enqueues of
     such a type wait for each other until the transaction of each ends: make it a short one.
     """
-    limit = config.load(os.environ).payload_limit
     new = new_run(
         job_type,
         payload or {},
-        payload_limit=limit,
+        payload_limit=_payload_limit(),
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    with connection_of(transaction) as connection:
-        return insert_run(connection, new, declared(job_type))
+    return insert_run(borrow(transaction), new, declared(job_type))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the many of ``enqueue_many``, with options of its own. What is None is as the call says."""
+
+    payload: Mapping[str, Any]
+    run_at: datetime | timedelta | None = None
+    priority: int | None = None
+    idempotency_key: str | None = None
+    max_attempts: int | None = None
+    timeout: Duration | None = None
+
+
+def enqueue_many(
+    transaction: Transaction,
+    job_type: str,
+    payloads: Iterable[Mapping[str, Any] | Entry],
+    *,
+    run_at: datetime | timedelta | None = None,
+    priority: int = 0,
+    max_attempts: int | None = None,
+    timeout: Duration | None = None,
+    check: Callable[[Mapping[str, Any]], None] | None = None,
+) -> list[Enqueued]:
+    """Insert a run for each payload, under the rules of ``enqueue``, in a few statements; one answer each, in order.
+
+    A payload that needs an idempotency key or other options of its own comes as an ``Entry``. All are checked, also by
+    ``check``, before anything is sent: BadPayload and UsageError name the place in the list. Where the type's
+    ``max_waiting`` has not room for all, QueueFull is raised with nothing written, or with ``when_full="drop"``
+    the last ones are dropped. A key that comes twice in the list stands for the first one's run.
+    """
+    options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
+    limit = _payload_limit()
+    shared = new_run(job_type, {}, payload_limit=limit, **options)
+    listed: list[dict[str, Any]] = []
+    for place, given in enumerate(payloads):
+        try:
+            if check is not None:
+                check(given.payload if isinstance(given, Entry) else given)
+            listed.append(_own_columns(job_type, given, limit, options))
+        except UsageError as error:
+            raise type(error)(f"payloads[{place}]: {error}") from None
+    if any(len(own) > 1 for own in listed):
+        # A column is either the call's or the list's: where one says it for itself, each does.
+        rest = _without_type(shared.columns())
+        listed = [own if len(own) > 1 else rest | own for own in listed]
+    return insert_runs(borrow(transaction), shared, listed, declared(job_type)) if listed else []
+
+
+def _own_columns(
+    job_type: str, given: Mapping[str, Any] | Entry, limit: int, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    if not isinstance(given, Entry):
+        return {"payload": checked_text(given, limit)}
+    own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
+    said = {name: value for name, value in own.items() if value is not None}
+    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **said}).columns())
+
+
+def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in columns.items() if name != "job_type"}
+
+
+def _payload_limit() -> int:
+    return _payload_limit_in(int(clock.elapsed()))
+
+
+@lru_cache(maxsize=1)
+def _payload_limit_in(_: int) -> int:
+    # Read again each second: an application sees a changed file soon, and a thousand enqueues do not read it each.
+    return config.load(os.environ).payload_limit
 
 
 def new_run(
@@ -85,7 +158,7 @@ def new_run(
             raise UsageError("the idempotency key holds a NUL character or a lone surrogate")
     return NewRun(
         job_type=job_type,
-        payload=check_payload(payload, payload_limit),
+        payload=checked_text(payload, payload_limit),
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,

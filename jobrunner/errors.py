@@ -5,6 +5,8 @@ Expected refusals (lease lost, slot already taken, key already used) are return 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class JobrunnerError(Exception):
     """Whatever jobrunner itself refuses or cannot do. The message is one line and safe to show."""
@@ -36,6 +38,14 @@ class QueueFull(JobrunnerError):
 
 class LimitHeld(JobrunnerError):
     """Another transaction has enqueued a run of a type with a limit, and takes its time to end."""
+
+
+class RowRefused(JobrunnerError):
+    """The database does not take what one of these definitions asks for: nothing of the transaction was written."""
+
+    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.definition_ids = definition_ids
 
 
 class UnknownJobType(UsageError):

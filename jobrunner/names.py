@@ -1,7 +1,8 @@
-"""What may be the name of a job type."""
+"""What may be the name of a job type, and what a tick calls itself."""
 
 from __future__ import annotations
 
+import os
 import re
 
 from jobrunner.errors import UsageError
@@ -17,3 +18,8 @@ def check_job_type(name: str) -> str:
             " letter, a digit or _"
         )
     return name
+
+
+def worker(host: str, mark: str) -> str:
+    """The name of this process among all that ever were, with a mark that no other has."""
+    return f"{host}:{os.getpid()}:{mark}"

@@ -17,6 +17,7 @@ from jobrunner.errors import BadPayload
 DEFAULT_LIMIT_BYTES = 256 * 1024
 _DEEPEST = 64
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_PLAIN = frozenset({int, bool, type(None)})
 
 Payload = dict[str, Any]
 
@@ -40,22 +41,40 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
 
 def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
     """Return the payload if every database and handler can hold it; else raise BadPayload."""
-    if not isinstance(value, Mapping):
-        raise BadPayload(f"the payload must be a JSON object, not {_json_name(value)}")
-    payload = dict(value)
-    _check_value(payload, "the payload", _DEEPEST)
-    try:
-        text = encode_payload(payload)
-    except ValueError:
-        raise BadPayload("the payload holds a number with too many digits") from None
-    if len(text.encode()) > limit_bytes:
-        raise _too_large(limit_bytes)
+    payload = _object(value)
+    _checked_text(payload, limit_bytes)
     return payload
+
+
+def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
+    """The JSON text of a payload that ``check_payload`` would return."""
+    return _checked_text(_object(value), limit_bytes)
 
 
 def encode_payload(payload: Mapping[str, Any]) -> str:
     """The JSON text of a checked payload, compact, in UTF-8 characters."""
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(payload)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def _object(value: object) -> Payload:
+    if not isinstance(value, Mapping):
+        raise BadPayload(f"the payload must be a JSON object, not {_json_name(value)}")
+    return dict(value)
+
+
+def _checked_text(payload: Payload, limit_bytes: int) -> str:
+    _check_value(payload, "the payload", _DEEPEST)
+    try:
+        text = _encode(payload)
+    except ValueError:
+        raise BadPayload("the payload holds a number with too many digits") from None
+    # Four bytes are the most that a character takes.
+    if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
+        raise _too_large(limit_bytes)
+    return text
 
 
 def _check_value(value: object, where: str, levels_left: int) -> None:
@@ -64,11 +83,7 @@ def _check_value(value: object, where: str, levels_left: int) -> None:
     if isinstance(value, str):
         _check_text(value, where)
     elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise BadPayload(f"a key of {where} is {key!r}; keys must be text")
-            _check_text(key, f"a key of {where}")
-            _check_value(item, _named(key), levels_left - 1)
+        _check_object(value, where, levels_left)
     elif isinstance(value, list | tuple):
         for item in value:
             _check_value(item, where, levels_left - 1)
@@ -76,6 +91,16 @@ def _check_value(value: object, where: str, levels_left: int) -> None:
         raise BadPayload(f"{where} is {value}, which JSON cannot hold")
     elif value is not None and not isinstance(value, bool | int | float):
         raise BadPayload(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
+
+
+def _check_object(value: dict[object, object], where: str, levels_left: int) -> None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise BadPayload(f"a key of {where} is {key!r}; keys must be text")
+        if _UNSTORABLE.search(key):
+            _check_text(key, f"a key of {where}")
+        if type(item) not in _PLAIN or levels_left == 1:
+            _check_value(item, _named(key), levels_left - 1)
 
 
 def _check_text(text: str, where: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -19,7 +19,7 @@ from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TI
 from jobrunner.policies import declare, make_policy
 
 if TYPE_CHECKING:
-    from jobrunner.enqueueing import Enqueued, Transaction
+    from jobrunner.enqueueing import Enqueued, Entry, Transaction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,6 +87,34 @@ class Job(Generic[P, R]):
             idempotency_key=idempotency_key,
             max_attempts=max_attempts,
             timeout=timeout,
+        )
+
+    def enqueue_many(
+        self,
+        transaction: Transaction,
+        payloads: Iterable[Mapping[str, Any] | Entry],
+        *,
+        run_at: datetime | timedelta | None = None,
+        priority: int = 0,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+    ) -> list[Enqueued]:
+        """Enqueue a run of this handler for each payload, in a few statements; see ``jobrunner.enqueue_many``.
+
+        Each payload is checked against the handler's signature before anything is sent. Raises BadPayload with the
+        place of the bad one, or QueueFull where ``max_waiting`` leaves no room for all.
+        """
+        from jobrunner.enqueueing import enqueue_many
+
+        return enqueue_many(
+            transaction,
+            self.name,
+            payloads,
+            run_at=run_at,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            check=self.check,
         )
 
 

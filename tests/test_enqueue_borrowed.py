@@ -6,11 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
 
 import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
@@ -73,6 +76,8 @@ with transaction.atomic():
     enqueue("after the savepoint")
     transaction.set_rollback(False)
 with transaction.atomic():
+    said["many"] = [each.id for each in jobrunner.enqueue_many(connection, "append", [{"name": n} for n in "ab"])]
+with transaction.atomic():
     order(5)
     enqueue("marked for rollback")
     transaction.set_rollback(True)
@@ -114,11 +119,14 @@ def test_a_run_enqueued_in_django_shares_the_fate_of_its_atomic_block(
         "committed",
         "savepoint released",
         "after the savepoint",
+        "a",
+        "b",
         "autocommit off, committed",
     ]
     assert said["orders"] == [1, 3]
     assert said["first"] == database.value("SELECT id FROM job_runs ORDER BY id LIMIT 1")
     assert said["again"] is False
+    assert said["many"] == [row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id")][3:5]
     assert "transaction.atomic()" in said["autocommit"]
 
 
@@ -148,6 +156,36 @@ def test_a_run_enqueued_on_a_drivers_connection_appears_only_when_that_commits(
     assert names(database) == ["kept"]
     again = library.enqueue(connection, "append", {"name": "again"}, idempotency_key="k")
     assert (again.id, again.created) == (answer.id, False)
+
+
+def test_every_option_arrives_through_every_connection(database: Database, connection: Any) -> None:
+    at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
+    said: list[dict[str, Any]] = [
+        {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "idempotency_key": "ä'\"%s:"},
+        {"run_at": timedelta(hours=2), "timeout": timedelta(milliseconds=1500)},
+        {"max_attempts": 1},
+    ]
+    text = "ä % %s :name \\ \"'\N{SNOWMAN}"
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    for options in said:
+        library.enqueue(connection, "append", {"name": text}, **options)
+    connection.commit()
+    with Session(engine) as session:
+        for options in said:
+            library.enqueue(session, "other", {"name": text}, **options)
+        session.commit()
+    engine.dispose()
+    for job_type in ("append", "other"):
+        rows = database.query("SELECT * FROM job_runs WHERE job_type = ? ORDER BY id", [job_type])
+        assert [row["payload"] for row in rows] == [{"name": text}] * 3
+        assert [(row["priority"], row["max_attempts"], row["timeout"]) for row in rows] == [
+            (-5, 3, 0.0),
+            (0, None, 1.5),
+            (0, 1, None),
+        ]
+        assert [row["idempotency_key"] for row in rows] == ["ä'\"%s:", None, None]
+        assert rows[0]["run_at"] == at
+        assert [rows[n]["run_at"] - rows[n]["created_at"] for n in (1, 2)] == [timedelta(hours=2), timedelta()]
 
 
 def test_a_lent_connection_keeps_its_own_ways(database: Database, connection: Any) -> None:
@@ -195,6 +233,18 @@ def test_a_full_queue_leaves_the_lent_transaction_usable(database: Database, con
     library.enqueue(connection, "other", {"name": "another type"})
     connection.commit()
     assert names(database) == ["fits", "another type"]
+
+
+@sqlite_only
+def test_an_enqueue_on_a_drivers_connection_is_one_statement(database: SQLiteDatabase) -> None:
+    """On PostgreSQL each is a round trip: that there is one is shown in test_back_pressure.py."""
+    sent: list[str] = []
+    with closing(sqlite3.connect(database.path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.set_trace_callback(sent.append)
+        library.enqueue(connection, "append", {"name": "plain"}, priority=3, max_attempts=2, timeout="5s")
+        connection.set_trace_callback(None)
+    assert [statement.split()[0] for statement in sent] == ["INSERT"]
 
 
 @postgresql_only

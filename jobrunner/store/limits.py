@@ -23,33 +23,45 @@ WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'")
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
-    """Why nothing was inserted. ``waiting`` is counted no further than one beyond the limit."""
+class Room:
+    """How full a type with a limit is. ``waiting`` is counted no further than one beyond the limit."""
 
     job_type: str
     waiting: int
     max_waiting: int
     when_full: str
 
-    def refusal(self) -> QueueFull:
+    @property
+    def free(self) -> int:
+        """How many more may be enqueued."""
+        return max(0, self.max_waiting - self.waiting)
+
+    def refusal(self, wanted: int = 1) -> QueueFull:
         """The error for who asked to be told."""
         count = f"{self.waiting} wait" if self.waiting <= self.max_waiting else f"more than {self.max_waiting} wait"
+        full = f"has no room for {wanted} more" if self.free else "is full"
         return QueueFull(
-            f"the queue of {self.job_type!r} is full: {count}, max_waiting is {self.max_waiting}; enqueue again when"
+            f"the queue of {self.job_type!r} {full}: {count}, max_waiting is {self.max_waiting}; enqueue again when"
             " some of them are done, cancel some, or raise max_waiting"
         )
 
 
-def is_limited(job_type: str) -> ColumnElement[bool]:
+def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
     """A condition that costs one look-up in the statement which it is a part of."""
     columns = job_types.c
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def find_full(connection: Connection, job_type: str, policy: Policy | None) -> Full | None:
-    """Hold the type's limit until the transaction ends, then see whether the type is full.
+def find_full(connection: Connection, job_type: str, policy: Policy | None) -> Room | None:
+    """As ``find_room``, but None also while there is room for one more."""
+    room = find_room(connection, job_type, policy)
+    return None if room is None or room.free else room
 
-    What ``policy``, the code of this very process, says of the type is written first. None: there is room.
+
+def find_room(connection: Connection, job_type: str, policy: Policy | None) -> Room | None:
+    """Hold the type's limit until the transaction ends, then count. None: the type has no limit.
+
+    What ``policy``, the code of this very process, says of the type is written first.
     """
     limit = _hold(connection, job_type)
     if policy is not None and (limit or _NO_LIMIT) != _said_by(policy):
@@ -60,7 +72,7 @@ def find_full(connection: Connection, job_type: str, policy: Policy | None) -> F
         return None
     some = select(literal(1)).where(job_runs.c.job_type == job_type, WAITING).limit(max_waiting + 1).subquery()
     waiting = connection.execute(select(func.count()).select_from(some)).scalar_one()
-    return Full(job_type, waiting, max_waiting, when_full) if waiting >= max_waiting else None
+    return Room(job_type, waiting, max_waiting, when_full)
 
 
 _Limit = tuple[int | None, str]
@@ -119,11 +131,11 @@ def not_for_long(connection: Connection) -> Iterator[None]:
         raise
 
 
-def note_dropped(connection: Connection, job_type: str) -> None:
-    """Count a run that was not inserted and whose caller was not told by an error."""
+def note_dropped(connection: Connection, job_type: str, count: int = 1) -> None:
+    """Count runs that were not inserted and whose caller was not told by an error."""
     columns = job_types.c
     connection.execute(
         update(job_types)
         .where(columns.job_type == job_type)
-        .values(dropped=columns.dropped + literal(1, Integer), dropped_at=now())
+        .values(dropped=columns.dropped + literal(count, Integer), dropped_at=now())
     )

@@ -7,161 +7,110 @@ transaction (``Database.write``) each, so that one refused id leaves the others 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Float, RowMapping, insert, literal, null, select, update
-from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy import Connection, RowMapping, insert, null, select, update
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.model import Policy
-from jobrunner.store import limits
+from jobrunner.store import insertion, limits
 from jobrunner.store.claims import NO_LOCK
-from jobrunner.store.dialect import insert_or_skip, later, now, row_unless
-from jobrunner.store.limits import Full
-from jobrunner.store.schema import job_events, job_keys, job_runs
+from jobrunner.store.dialect import now
+from jobrunner.store.dialect.borrowed import Loan, connection_of, dialect_name, first_row
+from jobrunner.store.insertion import Enqueued, NewRun
+from jobrunner.store.limits import Room
+from jobrunner.store.schema import job_events, job_runs
 from jobrunner.text import one_line
 
-
-@dataclass(frozen=True, slots=True)
-class NewRun:
-    """A run to be. ``run_at`` None: now; a timedelta: that long after now, by the database's clock.
-
-    ``max_attempts`` and ``timeout`` None: the policy of the type when it is claimed; a timeout of zero: none.
-    """
-
-    job_type: str
-    payload: dict[str, Any]
-    run_at: datetime | timedelta | None = None
-    priority: int = 0
-    idempotency_key: str | None = None
-    max_attempts: int | None = None
-    timeout: timedelta | None = None
-    definition_id: int | None = None
-    scheduled_for: datetime | None = None
+Borrowed = Connection | Loan
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """The run's id. ``created`` False: the key was taken, and this is the id it was taken for.
-
-    ``id`` None: the type was full and its ``when_full`` is "drop"; nothing was inserted.
-    """
-
-    id: int | None
-    created: bool
-
-    @property
-    def dropped(self) -> bool:
-        """Whether nothing was inserted because the type was full."""
-        return self.id is None
-
-
-def enqueue(connection: Connection, new: NewRun, policy: Policy | None = None) -> Enqueued:
+def enqueue(borrowed: Borrowed, new: NewRun, policy: Policy | None = None) -> Enqueued:
     """Insert a run in the caller's transaction, or find the one that its idempotency key stands for.
 
     ``policy`` is what the caller's own code says of the type; None: what the database knows of it counts. Raises
     QueueFull, with nothing written, where the type is full and is to refuse.
     """
-    answer = insert_if_room(connection, new, policy)
+    answer = insert_if_room(borrowed, new, policy)
     if isinstance(answer, Enqueued):
         return answer
     if answer.when_full == "refuse":
         raise answer.refusal()
-    limits.note_dropped(connection, new.job_type)
+    with connection_of(borrowed) as connection:
+        limits.note_dropped(connection, new.job_type)
     return Enqueued(None, created=False)
 
 
-def insert_if_room(connection: Connection, new: NewRun, policy: Policy | None = None) -> Enqueued | Full:
+def insert_if_room(borrowed: Borrowed, new: NewRun, policy: Policy | None = None) -> Enqueued | Room:
     """As ``enqueue``, but a full type is an answer.
 
     A type without a limit costs nothing more than a condition in the first statement. Enqueues of one with a limit wait
     for each other until the transaction of each ends.
     """
     if policy is None or policy.max_waiting is None:
-        limited = limits.is_limited(new.job_type)
         if new.idempotency_key is None:
-            run_id = connection.execute(_insertion(new, unless=limited)).scalar_one_or_none()
+            run_id = _insert(borrowed, new, unless_limited=True)
             if run_id is not None:
                 return Enqueued(run_id, created=True)
-        elif _take_key(connection, new, unless=limited):
-            return _insert_under_key(connection, new)
-    existing = _holder_of_key(connection, new)
+        elif _take_key(borrowed, new, unless_limited=True):
+            return _insert_under_key(borrowed, new)
+    existing = _holder_of_key(borrowed, new)
     if existing is not None:
         return Enqueued(existing, created=False)
-    return _insert_in_turn(connection, new, policy)
+    return _insert_in_turn(borrowed, new, policy)
 
 
-def _insert_in_turn(connection: Connection, new: NewRun, policy: Policy | None) -> Enqueued | Full:
+def _insert_in_turn(borrowed: Borrowed, new: NewRun, policy: Policy | None) -> Enqueued | Room:
     # The limit before the key, and by all in this order: two callers with a key each would wait for each other.
-    full = limits.find_full(connection, new.job_type, policy)
+    with connection_of(borrowed) as connection:
+        full = limits.find_full(connection, new.job_type, policy)
     if new.idempotency_key is None:
-        return full or Enqueued(_insert(connection, new), created=True)
-    if full is None and _take_key(connection, new):
-        return _insert_under_key(connection, new)
+        return full or _created(_insert(borrowed, new))
+    if full is None and _take_key(borrowed, new):
+        return _insert_under_key(borrowed, new)
     # Whoever took the key while this one waited for the limit has committed by now.
-    existing = _holder_of_key(connection, new)
+    existing = _holder_of_key(borrowed, new)
     if existing is not None:
         return Enqueued(existing, created=False)
     if full is None:
-        raise JobrunnerError(
-            "another transaction took this idempotency key after yours began; enqueue again in a new one"
-        )
+        raise lost_key()
     return full
 
 
-def _key(new: NewRun) -> dict[str, Any]:
-    return {"job_type": new.job_type, "idempotency_key": new.idempotency_key}
+def lost_key() -> JobrunnerError:
+    """Nothing is wrong with the data: the caller's snapshot is older than the winner's commit."""
+    return JobrunnerError("another transaction took this idempotency key after yours began; enqueue again in a new one")
 
 
-def _take_key(connection: Connection, new: NewRun, unless: ColumnElement[bool] | None = None) -> bool:
-    # The key before the run: two callers at once meet at its row, and the second waits for the first one's outcome.
-    return insert_or_skip(connection, job_keys, {**_key(new), "created_at": now()}, unless=unless)
-
-
-def _holder_of_key(connection: Connection, new: NewRun) -> int | None:
-    if new.idempotency_key is None:
-        return None
-    row = [job_keys.c[name] == value for name, value in _key(new).items()]
-    return connection.execute(select(job_keys.c.run_id).where(*row)).scalar_one_or_none()
-
-
-def _insert_under_key(connection: Connection, new: NewRun) -> Enqueued:
-    run_id = _insert(connection, new)
-    row = [job_keys.c[name] == value for name, value in _key(new).items()]
-    connection.execute(update(job_keys).where(*row).values(run_id=run_id))
+def _created(run_id: int | None) -> Enqueued:
+    assert run_id is not None
     return Enqueued(run_id, created=True)
 
 
-def _insert(connection: Connection, new: NewRun) -> int:
-    return int(connection.execute(_insertion(new)).scalar_one())
+def _take_key(borrowed: Borrowed, new: NewRun, *, unless_limited: bool = False) -> bool:
+    # The key before the run: two callers at once meet at its row, and the second waits for the first one's outcome.
+    taking = insertion.taking_of_key(dialect_name(borrowed), unless_limited)
+    return first_row(borrowed, taking, new.key()) is not None
 
 
-def _insertion(new: NewRun, unless: ColumnElement[bool] | None = None) -> ReturningInsert[Any]:
-    run_at: Any = now() if new.run_at is None else new.run_at
-    if isinstance(run_at, timedelta):
-        run_at = later(literal(run_at.total_seconds(), Float))
-    values = {
-        "definition_id": new.definition_id,
-        "job_type": new.job_type,
-        "payload": new.payload,
-        "status": Status.QUEUED.value,
-        "priority": new.priority,
-        "run_at": run_at,
-        "scheduled_for": new.scheduled_for,
-        "idempotency_key": new.idempotency_key,
-        "max_attempts": new.max_attempts,
-        "timeout": None if new.timeout is None else new.timeout.total_seconds(),
-        "created_at": now(),
-        "updated_at": now(),
-    }
-    statement = insert(job_runs)
-    if unless is None:
-        statement = statement.values(**values)
-    else:
-        statement = statement.from_select(list(values), row_unless(job_runs, values, unless))
-    return statement.returning(job_runs.c.id)
+def _holder_of_key(borrowed: Borrowed, new: NewRun) -> int | None:
+    if new.idempotency_key is None:
+        return None
+    row = first_row(borrowed, insertion.holder_of_key(), new.key())
+    return None if row is None else row[0]
+
+
+def _insert_under_key(borrowed: Borrowed, new: NewRun) -> Enqueued:
+    enqueued = _created(_insert(borrowed, new))
+    first_row(borrowed, insertion.noting_of_run(), {**new.key(), "taken_for": enqueued.id})
+    return enqueued
+
+
+def _insert(borrowed: Borrowed, new: NewRun, *, unless_limited: bool = False) -> int | None:
+    values = new.columns()
+    row = first_row(borrowed, insertion.insertion_of_one(tuple(values), unless_limited), values)
+    return None if row is None else row[0]
 
 
 @dataclass(frozen=True, slots=True)

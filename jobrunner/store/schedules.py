@@ -5,20 +5,25 @@ Every function expects to be the body of one write transaction, the listings of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, insert, literal, null, select, update
+from sqlalchemy import Connection, case, exc, insert, literal, null, select, update
 
 from jobrunner import faults
+from jobrunner.errors import RowRefused
 from jobrunner.model import Definition
+from jobrunner.payload import encode_payload
 from jobrunner.store import dialect, limits
 from jobrunner.store.dialect import insert_or_skip, now
-from jobrunner.store.limits import Full
-from jobrunner.store.runs import NewRun, insert_if_room
+from jobrunner.store.insertion import NewRun
+from jobrunner.store.limits import Room
+from jobrunner.store.runs import insert_if_room
 from jobrunner.store.schema import job_definitions, job_events, job_expandable
+from jobrunner.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Expanded:
     expansion: Expansion
     run_id: int | None
     is_new_problem: bool = False
-    full: Full | None = None
+    full: Room | None = None
 
 
 Plan = Callable[[Definition, datetime], Expansion]
@@ -62,9 +67,23 @@ def expandable(connection: Connection, limit: int) -> list[int]:
 def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
     """Move the watermark of one definition and insert the run of its slot, in one transaction.
 
-    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had. Raises
-    LimitHeld, with nothing written, where an application keeps the type's limit to itself.
+    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had. With nothing
+    written, raises LimitHeld where an application keeps the type's limit to itself, and RowRefused.
     """
+    with rows_refused([definition_id]):
+        return _expand(connection, definition_id, plan)
+
+
+@contextmanager
+def rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
+    """Raises RowRefused for what the database says of a row that it does not take."""
+    try:
+        yield
+    except (exc.IntegrityError, exc.DataError) as error:
+        raise RowRefused(one_line(f"the database refuses it: {error.orig}"), definition_ids) from None
+
+
+def _expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
     # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
     locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
     if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
@@ -75,10 +94,10 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
         .mappings()
         .one()
     )
-    definition = _definition(row)
+    definition = definition_of(row)
     expansion = plan(definition, row["now"])
     if expansion.problem is not None:
-        return _record_problem(connection, definition, expansion, row["now"])
+        return record_problem(connection, definition, expansion.problem)
     watermark = definition.last_slot_at if expansion.slot is None else expansion.slot
     connection.execute(
         update(job_definitions)
@@ -90,43 +109,60 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
     expanded = Expanded(definition, expansion, None)
     if expansion.slot is not None:
         with limits.not_for_long(connection):
-            answer = insert_if_room(connection, _run_of_slot(definition, expansion.slot))
-        if isinstance(answer, Full):
+            answer = insert_if_room(connection, run_of_slot(definition, expansion.slot))
+        if isinstance(answer, Room):
             _record_skipped(connection, definition_id, expansion.slot, expansion.slot, 1, reason="max_waiting")
             expanded = replace(expanded, full=answer)
         else:
             expanded = replace(expanded, run_id=answer.id)
-    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    before_commit(connection)
     return expanded
+
+
+def before_commit(connection: Connection) -> None:
+    """The fault point at the end of each transaction that expands."""
+    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
 
 
 def _record_skipped(
     connection: Connection, definition_id: int, first: datetime, last: datetime, count: int, *, reason: str
 ) -> None:
-    detail = {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason}
-    _record(connection, "tick", "skip slots", definition_id, detail)
+    _record(connection, "tick", "skip slots", definition_id, told_of_skipped(first, last, count, reason=reason))
 
 
-def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:
+def told_of_skipped(first: datetime, last: datetime, count: int, *, reason: str) -> dict[str, Any]:
+    """What the audit trail says of a stretch of slots without runs."""
+    return {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason}
+
+
+def run_of_slot(definition: Definition, slot: datetime) -> NewRun:
+    """The run that this slot asks for."""
     return NewRun(
         job_type=definition.job_type,
-        payload=definition.payload,
+        payload=encode_payload(definition.payload),
         run_at=slot,
         definition_id=definition.id,
         scheduled_for=slot,
     )
 
 
-def _record_problem(connection: Connection, definition: Definition, expansion: Expansion, at: datetime) -> Expanded:
-    is_new = definition.last_error != expansion.problem
+def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
+    """As ``record_problem``, for a definition whose row the database refuses."""
+    row = connection.execute(select(job_definitions).where(job_definitions.c.id == definition_id)).mappings().one()
+    return record_problem(connection, definition_of(row), problem)
+
+
+def record_problem(connection: Connection, definition: Definition, problem: str) -> Expanded:
+    """Note why a definition cannot be expanded, once for each reason."""
+    is_new = definition.last_error != problem
     if is_new:
         connection.execute(
             update(job_definitions)
             .where(job_definitions.c.id == definition.id)
-            .values(last_error=expansion.problem, updated_at=at)
+            .values(last_error=problem, updated_at=now())
         )
-        _record(connection, "tick", "cannot expand", definition.id, {"problem": expansion.problem})
-    return Expanded(definition, expansion, None, is_new_problem=is_new)
+        _record(connection, "tick", "cannot expand", definition.id, {"problem": problem})
+    return Expanded(definition, Expansion(problem=problem), None, is_new_problem=is_new)
 
 
 def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> int | None:
@@ -154,7 +190,7 @@ def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> 
         .mappings()
         .one()
     )
-    next_run_at = plan(_definition(row), at).next_run_at
+    next_run_at = plan(definition_of(row), at).next_run_at
     connection.execute(update(job_definitions).where(columns.id == row["id"]).values(next_run_at=next_run_at))
     detail = {name: new[name] for name in ("name", "job_type", "schedule", "timezone", "payload")}
     _record(connection, actor, "add schedule", row["id"], detail)
@@ -182,7 +218,12 @@ def _record(connection: Connection, actor: str, action: str, definition_id: int,
     )
 
 
-def _definition(row: Any) -> Definition:
+READ = ("id", "name", "job_type", "payload", "schedule", "timezone", "last_slot_at", "last_error")
+"""The columns that ``definition_of`` reads."""
+
+
+def definition_of(row: Any) -> Definition:
+    """What the expansion knows of a definition."""
     return Definition(
         id=row["id"],
         name=row["name"],

@@ -1,10 +1,12 @@
 """The only room that names a database. Everything else is written once, for both.
 
 What differs: how an instant is stored and read from the clock (``values``), how a connection is opened, a transaction
-begun and a hung call cut (``connections``), what locks and meets what is there (``statements``), and whose connection
-an application has (``borrowed``).
+begun and a hung call cut (``connections``), what locks and meets what is there (``statements``), how a statement is
+given many rows (``rows``), whose connection an application has (``borrowed``), and how a tick that waits hears of a
+commit (``bell``).
 """
 
+from jobrunner.store.dialect.bell import Bell, bell_removal, bell_statements, hang_bell
 from jobrunner.store.dialect.connections import (
     checkpoint,
     connection_cutter,
@@ -15,9 +17,11 @@ from jobrunner.store.dialect.connections import (
     sever,
     waits_unfairly,
 )
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import (
     insert_or_skip,
     insert_or_update,
+    inserting,
     lock_host_places,
     lock_migrations,
     row_unless,
@@ -33,21 +37,27 @@ from jobrunner.store.dialect.values import (
     ddl_words,
     later,
     now,
+    stored_json,
 )
 
 __all__ = [
+    "Bell",
     "BigKey",
     "JsonObject",
     "Seconds",
     "UtcTime",
+    "bell_removal",
+    "bell_statements",
     "checkpoint",
     "clock_removal",
     "clock_statements",
     "connection_cutter",
     "ddl_words",
     "file_preparation",
+    "hang_bell",
     "insert_or_skip",
     "insert_or_update",
+    "inserting",
     "later",
     "lock_host_places",
     "lock_migrations",
@@ -56,7 +66,9 @@ __all__ = [
     "open_engine",
     "prepare_file",
     "row_unless",
+    "rows",
     "sever",
+    "stored_json",
     "wait_briefly_for_locks",
     "waits_unfairly",
 ]

@@ -1,19 +1,22 @@
 """The caller's own connection, for a few statements inside the transaction that is open on it.
 
-One that is not SQLAlchemy's is lent to an engine which can make cursors on it and nothing else.
+On one that is not SQLAlchemy's, a ``Loan``, ``first_row`` runs a statement that was compiled once, with nothing of
+SQLAlchemy in between: an enqueue is on the path of its caller's request. For everything else ``connection_of``
+lends it to an engine which can make cursors on it and nothing else.
 """
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, exc
+from sqlalchemy import Connection, Dialect, Engine, NullPool, Select, UpdateBase, create_engine, exc
 
 from jobrunner.errors import UsageError
 
@@ -40,32 +43,86 @@ Transaction: TypeAlias = (
 )
 
 
-@contextmanager
-def connection_of(transaction: Transaction) -> Iterator[Connection]:
+Statement: TypeAlias = UpdateBase | Select[Any]
+
+
+def borrow(transaction: Transaction) -> Connection | Loan:
     """What to write with, in the transaction of whoever gave it, which is neither begun nor ended here.
 
     On a connection of a driver, errors are the driver's own. Raises UsageError where no transaction is open on it and
     none will be opened by itself (autocommit), and for anything that is not a connection.
     """
     if isinstance(transaction, Connection):
-        yield transaction
-        return
+        return transaction
     given: Any = transaction
     if hasattr(given, "run_sync"):
         raise UsageError(
-            f"cannot enqueue through {_kind(given)} directly; write:"
+            f"cannot enqueue through {_name_of(given)} directly; write:"
             " await connection_or_session.run_sync(lambda each: HANDLER.enqueue(each, ...))"
         )
-    if loan := _loan(given):
-        with _lent(loan) as connection:
+    if hasattr(given, "ensure_connection"):
+        given.ensure_connection()
+        given = given.connection
+    driver: type = type(given)
+    if kind := _kind_of(driver):
+        return _begun(kind(given))
+    if callable(getattr(given, "connection", None)):
+        session: Session = given
+        return session.connection()
+    raise UsageError(
+        f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
+        " Django that your transaction is open on"
+    )
+
+
+def first_row(borrowed: Connection | Loan, statement: Statement, parameters: dict[str, Any]) -> Any:
+    """Execute a statement and return its first row, or None. Build the statement once: it is compiled once."""
+    if isinstance(borrowed, Connection):
+        return borrowed.execute(statement, parameters).first()
+    return borrowed.first_row(statement, parameters)
+
+
+def dialect_name(borrowed: Connection | Loan) -> str:
+    """Which database it is a connection to."""
+    return borrowed.dialect.name if isinstance(borrowed, Connection) else borrowed.dialect().name
+
+
+@contextmanager
+def connection_of(borrowed: Connection | Loan) -> Iterator[Connection]:
+    """The same as a connection of SQLAlchemy's."""
+    if isinstance(borrowed, Connection):
+        yield borrowed
+        return
+    token = _current.set(borrowed)
+    try:
+        with _engine(borrowed.url).connect() as connection:
             yield connection
-    elif callable(getattr(given, "connection", None)):
-        yield given.connection()
-    else:
-        raise UsageError(
-            f"cannot enqueue through {_kind(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
-            " Django that your transaction is open on"
-        )
+    except exc.DBAPIError as error:
+        raise error.orig or error from None
+    finally:
+        _current.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A statement as its driver takes it, and what makes of its values what the driver takes."""
+
+    text: str
+    processors: tuple[tuple[str, Callable[[Any], Any]], ...]
+
+    def values(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        if not self.processors:
+            return parameters
+        return parameters | {name: process(parameters[name]) for name, process in self.processors}
+
+
+@lru_cache(maxsize=256)
+def _compiled(statement: Statement, kind: type[Loan]) -> _Compiled:
+    dialect = kind.dialect()
+    compiled = statement.compile(dialect=dialect)
+    types = {name: each.type for name, each in compiled.binds.items()}
+    processors = {name: each.dialect_impl(dialect).bind_processor(dialect) for name, each in types.items()}
+    return _Compiled(str(compiled), tuple((name, each) for name, each in processors.items() if each is not None))
 
 
 class _OwnersToEnd:
@@ -81,14 +138,28 @@ class _OwnersToEnd:
         """Is the owner's to do."""
 
 
-class _Loan(_OwnersToEnd, ABC):
-    """What SQLAlchemy gets in place of a driver's connection."""
+class Loan(_OwnersToEnd, ABC):
+    """A driver's connection, and what SQLAlchemy gets in its place."""
 
     url: ClassVar[str]
     driver: ClassVar[str]
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+
+    def first_row(self, statement: Statement, parameters: dict[str, Any]) -> Any:
+        """See the function of this name."""
+        compiled = _compiled(statement, type(self))
+        cursor = self.cursor()
+        try:
+            return cursor.execute(compiled.text, compiled.values(parameters)).fetchone()
+        finally:
+            cursor.close()
+
+    @staticmethod
+    @abstractmethod
+    def dialect() -> Dialect:
+        """How statements for this driver are written, with parameters by name."""
 
     @abstractmethod
     def begins_by_itself(self) -> bool:
@@ -99,9 +170,16 @@ class _Loan(_OwnersToEnd, ABC):
         """A cursor whose rows are tuples, whatever the owner made of those of the connection."""
 
 
-class _SqliteLoan(_Loan):
+class _SqliteLoan(Loan):
     url = "sqlite://"
     driver = "sqlite3"
+
+    @staticmethod
+    @cache
+    def dialect() -> Dialect:
+        from sqlalchemy.dialects.sqlite import dialect
+
+        return dialect(paramstyle="named")
 
     def begins_by_itself(self) -> bool:
         legacy = -1  # sqlite3.LEGACY_TRANSACTION_CONTROL, from Python 3.12 on
@@ -119,9 +197,17 @@ class _SqliteLoan(_Loan):
         """SQLAlchemy's own REGEXP would replace the owner's."""
 
 
-class _PsycopgLoan(_Loan):
+class _PsycopgLoan(Loan):
     url = "postgresql+psycopg://"
     driver = "psycopg"
+
+    @staticmethod
+    @cache
+    def dialect() -> Dialect:
+        from sqlalchemy.dialects.postgresql.psycopg import dialect
+
+        made: Dialect = dialect()  # type: ignore[no-untyped-call]
+        return made
 
     def begins_by_itself(self) -> bool:
         idle = 0  # psycopg.pq.TransactionStatus.IDLE
@@ -151,24 +237,16 @@ class _PsycopgLoan(_Loan):
         return bool(self.connection.broken)
 
 
-_current: ContextVar[_Loan] = ContextVar("the connection that is lent")
+_current: ContextVar[Loan] = ContextVar("the connection that is lent")
 
 
-@contextmanager
-def _lent(loan: _Loan) -> Iterator[Connection]:
+def _begun(loan: Loan) -> Loan:
     if not loan.begins_by_itself():
         raise UsageError(
             "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
             " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3)"
         )
-    token = _current.set(loan)
-    try:
-        with _engine(loan.url).connect() as connection:
-            yield connection
-    except exc.DBAPIError as error:
-        raise error.orig or error from None
-    finally:
-        _current.reset(token)
+    return loan
 
 
 @cache
@@ -178,17 +256,15 @@ def _engine(url: str) -> Engine:
     return create_engine(url, creator=_current.get, poolclass=NullPool, hide_parameters=True, **options)
 
 
-def _loan(given: Any) -> _Loan | None:
-    if hasattr(given, "ensure_connection"):
-        given.ensure_connection()
-        given = given.connection
+@lru_cache(maxsize=64)
+def _kind_of(given: type) -> type[Loan] | None:
     for kind in (_SqliteLoan, _PsycopgLoan):
         # Not imported here: whoever has such a connection has imported its driver.
         module = sys.modules.get(kind.driver)
-        if module is not None and isinstance(given, module.Connection):
-            return kind(given)
+        if module is not None and issubclass(given, module.Connection):
+            return kind
     return None
 
 
-def _kind(given: object) -> str:
+def _name_of(given: object) -> str:
     return f"{type(given).__module__}.{type(given).__qualname__}"

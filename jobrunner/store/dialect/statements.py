@@ -41,7 +41,7 @@ def insert_or_skip(
     PostgreSQL waits for the outcome of a rival.
     """
     key = next(iter(table.primary_key))
-    statement = _insert(connection, table)
+    statement = inserting(connection.dialect.name, table)
     if unless is None:
         statement = statement.values(**values)
     else:
@@ -51,12 +51,13 @@ def insert_or_skip(
 
 def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
     """Insert a row, or give the one of this primary key these values."""
-    statement = _insert(connection, table).values(**key, **values)
+    statement = inserting(connection.dialect.name, table).values(**key, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
 
 
-def _insert(connection: Connection, table: Table) -> Any:
-    return (sqlite_insert if connection.dialect.name == "sqlite" else postgresql_insert)(table)
+def inserting(dialect_name: str, table: Table) -> Any:
+    """An INSERT that can say ``on_conflict_do_nothing``, which Core knows of no database in general."""
+    return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
 
 
 def row_unless(table: Table, values: dict[str, Any], unless: ColumnElement[bool]) -> Select[Any]:

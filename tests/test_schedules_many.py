@@ -1,0 +1,122 @@
+"""Thousands of definitions due at once: expanded in batches, each slot once, and none spoils it for the others."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from back_pressure import limit, waiting
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from harness.database import Row
+from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+
+# More than one batch.
+MANY = 2_300
+NOON = utc(2026, 5, 1, 12)
+HOUR = timedelta(hours=1)
+
+
+def define(database: Database, count: int, job_type: str = "echo", *, since: datetime = NOON, **values: Any) -> None:
+    """Definitions that are due every full hour, none of whose slots up to ``since`` is to be looked at again."""
+    row = {"job_type": job_type, "payload": {"of": job_type}, "schedule": "0 * * * *", "timezone": "UTC"}
+    row |= {"source": "test", "last_slot_at": since, "next_run_at": since + HOUR, "created_at": since}
+    row |= {"updated_at": since} | values
+    numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
+    marks = ", ".join(
+        "CAST(? AS JSONB)" if isinstance(value, dict) and database.name != "sqlite" else "?" for value in row.values()
+    )
+    database.execute(
+        f"INSERT INTO job_definitions (name, {', '.join(row)}) {numbers}"
+        f" SELECT '{job_type} ' || n, {marks} FROM numbers",
+        [count, *(json.dumps(value) if isinstance(value, dict) else value for value in row.values())],
+    )
+
+
+def at(database: Database, instant: datetime) -> None:
+    go_to(database, instant + timedelta(seconds=1))
+
+
+def slot_runs(database: Database) -> list[Row]:
+    return database.query(
+        "SELECT d.name, r.payload, r.run_at, r.scheduled_for, r.status, d.last_slot_at, d.next_run_at FROM job_runs r"
+        " JOIN job_definitions d ON d.id = r.definition_id ORDER BY d.id, r.scheduled_for"
+    )
+
+
+@pytest.mark.promise("P3", "P12")
+def test_ticks_at_once_expand_thousands_of_definitions_once_each(jobrunner: Commands, database: Database) -> None:
+    define(database, MANY)
+    at(database, NOON + 3 * HOUR)
+    ticks = [jobrunner.start("tick", env=NO_HANDLERS) for _ in range(4)]
+    assert [(*tick.communicate(timeout=120), tick.returncode) for tick in ticks] == [("", "", 0)] * 4
+    rows = slot_runs(database)
+    slot = NOON + 3 * HOUR
+    assert [row["name"] for row in rows] == [f"echo {n}" for n in range(1, MANY + 1)]
+    assert {(row["run_at"], row["scheduled_for"], row["last_slot_at"]) for row in rows} == {(slot, slot, slot)}
+    assert {(row["next_run_at"], row["status"]) for row in rows} == {(slot + HOUR, "queued")}
+    assert all(row["payload"] == {"of": "echo"} for row in rows)
+    assert skipped_ranges(database, f"echo {MANY}") == [(NOON + HOUR, NOON + 2 * HOUR, 2)]
+    told = database.query("SELECT action, count(*) AS n FROM job_events GROUP BY action")
+    assert told == [{"action": "skip slots", "n": MANY}]
+
+
+@pytest.mark.promise("P3", "P12")
+def test_a_definition_that_the_database_refuses_does_not_keep_the_others_of_its_batch(
+    jobrunner: Commands, database: Database
+) -> None:
+    """Found: a watermark set back by hand, whose slot had its run already, ended each tick with a traceback."""
+    define(database, 40)
+    at(database, NOON + HOUR)
+    jobrunner.tick(env=NO_HANDLERS)
+    refused = [1, 17, 18, 40]
+    for n in refused:
+        values = [NOON, NOON + HOUR, f"echo {n}"]
+        database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = ? WHERE name = ?", values)
+    define(database, 10, "append")
+    for _ in range(2):
+        done = jobrunner.tick(env=NO_HANDLERS)
+        assert (done.stdout, done.stderr) == ("", "")
+    assert len(slot_runs(database)) == 50
+    problems = {row["name"]: row["last_error"] for row in jobrunner.status()["schedules"] if row["last_error"]}
+    assert sorted(problems) == sorted(f"echo {n}" for n in refused)
+    assert all("the database refuses it" in problem and "\n" not in problem for problem in problems.values())
+    assert database.value("SELECT count(*) FROM job_events WHERE action = 'cannot expand'") == len(refused)
+    # The next slot has no run yet.
+    at(database, NOON + 2 * HOUR)
+    jobrunner.tick(env=NO_HANDLERS)
+    assert [slots_with_runs(database, f"echo {n}") for n in (2, 17)] == [[NOON + HOUR, NOON + 2 * HOUR]] * 2
+    assert not [row for row in jobrunner.status()["schedules"] if row["last_error"]]
+
+
+def test_a_limit_is_kept_exactly_among_many(jobrunner: Commands, database: Database) -> None:
+    limit(database, "append", 3)
+    define(database, 20)
+    define(database, 7, "append")
+    at(database, NOON + HOUR)
+    jobrunner.tick(env=NO_HANDLERS)
+    assert (waiting(database, "echo"), waiting(database, "append")) == (20, 3)
+    reasons = [row["detail"]["reason"] for row in database.query("SELECT detail FROM job_events")]
+    assert reasons == ["max_waiting"] * 4
+
+
+@postgresql_only
+def test_a_held_limit_is_waited_for_once_and_not_by_each_of_its_definitions(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    limit(database, "append", 100)
+    define(database, 30, "append")
+    define(database, 5)
+    at(database, NOON + HOUR)
+    log = app.path("log")
+    with psycopg.connect(database.url) as application:
+        application.execute("UPDATE job_types SET job_type = job_type")
+        jobrunner.tick(env={**NO_HANDLERS, "JOBRUNNER_LOG": str(log)})
+        assert (waiting(database, "echo"), waiting(database, "append")) == (5, 0)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    said = [line["error"] for line in lines if line["event"] == "postponed"]
+    assert len(said) == 30
+    assert sum("a moment ago" in error for error in said) == 29
+    jobrunner.tick(env=NO_HANDLERS)
+    assert waiting(database, "append") == 30
