@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test lint check clean format bench bench-peers
+.PHONY: broken help install demo test lint check clean format bench bench-peers bench-full bench-readme
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -46,7 +46,13 @@ bench: $(INSTALLED)-bench ## Measure the speed of this checkout: bench/README.md
 	@$(VENV)/bin/python bench $(ARGS)
 
 bench-peers: $(INSTALLED)-bench ## Measure idle ticks and drains beside other systems, installed into .bench
-	@$(VENV)/bin/python bench --peers $(ARGS)
+	@$(VENV)/bin/python bench --peers --only peers --only idle --only drain $(ARGS)
+
+bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; takes about an hour
+	@$(VENV)/bin/python bench --peers --full $(ARGS)
+
+bench-readme: $(INSTALLED)-bench ## Write the figures in the READMEs and the chart from the newest results of bench-full
+	@$(VENV)/bin/python bench --render $(ARGS)
 
 format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix-only .

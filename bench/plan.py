@@ -25,11 +25,17 @@ class Sizes:
     unknown: int = 100_000
     churned: int = 100_000
     slots: int = 1_000
+    spike: int = 10_000
     enqueued: int = 500
+    lingered: int = 30
+    lingering_seconds: float = 10.0
     raw_rows: int = 20_000
 
 
-SMALLEST = Sizes(*(20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 200)
+SMALLEST = Sizes(*(20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
+# What the results have that are shown to others.
+FULL = Sizes(runs=10_000, finished=5_000_000, slots=10_000, spike=100_000)
+LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
 
 
 @dataclass(frozen=True)
@@ -87,9 +93,9 @@ def _for(line: Line, database: str) -> Line:
     return replace(line, name=line.name.format(db=database), baseline=baseline)
 
 
-def chosen(only: list[str], groups: set[str]) -> list[Measure]:
-    """The measures of these groups that match one of the words, with the baselines they are compared to."""
-    wanted = [each for each in MEASURES if each.group in groups and any(_matches(each, word) for word in only or [""])]
+def chosen(only: list[str]) -> list[Measure]:
+    """The measures that match one of the words, with the baselines they are compared to."""
+    wanted = [each for each in MEASURES if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}
         needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names

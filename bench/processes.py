@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -19,17 +20,34 @@ class Failed(Exception):
     """A measure that did not do its work has no time."""
 
 
+class NotThere(Exception):
+    """What is to be measured does not exist in this version: left out, and no failure."""
+
+
 @dataclass(frozen=True)
 class Finished:
-    """What a process took. `cpu_seconds` and `peak_bytes` are its own, not those of its children."""
+    """What a process took. `cpu_seconds` and `peak_bytes` are its own, not those of its children.
 
+    `looks`, where it was watched: instants, and the processor time used until then.
+    """
+
+    began_at: datetime
     seconds: float
     cpu_seconds: float
     peak_bytes: int
+    looks: tuple[tuple[datetime, float], ...]
+
+    def cpu_share(self, first: datetime, last: datetime) -> float:
+        """The processor time between two instants, as a share of that time; to 20 ms at both ends."""
+        within = [look for look in self.looks if first <= look[0] <= last]
+        if len(within) < 2:
+            raise Failed("nobody looked between the first start and the last end")
+        (began, before), (ended, after) = within[0], within[-1]
+        return (after - before) / (ended - began).total_seconds()
 
 
 class Running:
-    """A process under way. Its memory is looked at every 20 ms where `watched`; the kernel keeps the peak."""
+    """A process under way. Where `watched`, its memory and processor time are looked at every 20 ms."""
 
     def __init__(
         self, command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, *, watched: bool = False
@@ -37,8 +55,10 @@ class Running:
         self._command = [str(word) for word in command]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open until its process has ended
         self._peak = 0
+        self._looks: list[tuple[datetime, float]] = []
         self._over = threading.Event()
         self._began = time.perf_counter()
+        self._began_at = datetime.now(UTC)
         self._process = subprocess.Popen(
             self._command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors
         )
@@ -49,13 +69,20 @@ class Running:
         if self._watcher is not None:
             self._watcher.start()
 
-    def wait(self) -> Finished:
-        """Until its exit. Raises Failed where it did not exit with 0 and without a word on stderr."""
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Tell it to end, as its operator would."""
+        self._process.terminate()
+
+    def wait(self, *, ends_well: bool = True) -> Finished:
+        """Until its exit. Raises Failed where it did not exit with 0, unless that is no matter."""
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         seconds = time.perf_counter() - self._began
-        # Not yet reaped: its times can still be read.
-        words = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        cpu_seconds = cpu_seconds_of(self.pid)  # not yet reaped: its times can still be read
         self._over.set()
         self._limit.cancel()
         if self._watcher is not None:
@@ -64,16 +91,35 @@ class Running:
         self._errors.seek(0)
         told = self._errors.read().decode(errors="replace")
         self._errors.close()
-        if self._process.returncode != 0:
+        if self._process.returncode != 0 and ends_well:
             raise Failed(f"{' '.join(self._command)}: exit {self._process.returncode}: {told[-600:].strip()}")
-        return Finished(seconds, (int(words[11]) + int(words[12])) / _TICKS_PER_SECOND, self._peak)
+        return Finished(self._began_at, seconds, cpu_seconds, self._peak, tuple(self._looks))
 
     def _watch(self) -> None:
-        status = Path(f"/proc/{self._process.pid}/status")
+        status = Path(f"/proc/{self.pid}/status")
         while not self._over.wait(_LOOK_SECONDS):
             with contextlib.suppress(OSError, StopIteration):
+                self._looks.append((datetime.now(UTC), cpu_seconds_of(self.pid)))
                 line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
                 self._peak = int(line.split()[1]) * 1024
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """What a process has used so far, in user and kernel mode, in all its threads."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / _TICKS_PER_SECOND
+
+
+def with_children(pid: int) -> set[int]:
+    """A process and all that it has started and that are still there."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found = {pid}
+    while more := {each for each, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
 
 
 def run(command: Sequence[str | Path], env: Mapping[str, str], cwd: Path, *, watched: bool = False) -> Finished:

@@ -1,87 +1,134 @@
 """The command line: choose the measures, take them in rounds, print the table, write the results."""
 
 import argparse
+import signal
 import sys
 import time
 from collections import defaultdict
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import compare
 import measures  # noqa: F401 - puts them on the list
+import peer_measures
 import peers
+import profiled
+import readme
 import report
-from plan import MEASURES, SMALLEST, Measure, Sizes, chosen
+from plan import FULL, MEASURES, SMALLEST, Measure, Sizes, chosen
+from processes import NotThere
 from stage import Stage, opened
 
-_PEERS_WITH = {"idle", "drain", "peers"}
+# What has taken so long in all is not taken again.
+_PATIENCE_SECONDS = 90
+
+
+@dataclass
+class _Taken:
+    """What came of the measures, by the name of each one's first line."""
+
+    samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failures: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
 def main() -> int:
-    """Returns 1 when a measure has failed."""
+    """Returns 1 when a measure has failed, or a comparison found something worse."""
+    # Told to end, it clears up what it has made.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = _options()
-    sizes = SMALLEST if options.smallest else Sizes()
+    if options.compare:
+        return compare.compare(*options.compare)
+    if options.render:
+        readme.render(options.render)
+        return 0
+    sizes = FULL if options.full else SMALLEST if options.smallest else Sizes()
     sizes = replace(sizes, **{each.name: given for each in fields(Sizes) if (given := getattr(options, each.name))})
+    if options.profile:
+        return profiled.profile(options.profile, sizes, options.results or peers.PLACE)
+    return _measure(options, sizes)
+
+
+def _measure(options: argparse.Namespace, sizes: Sizes) -> int:
     about: dict[str, Any] = {
         **report.commit(),
         "machine": report.machine(),
         "rounds": options.rounds,
         "sizes": asdict(sizes),
     }
+    taken = _Taken()
     if options.peers:
-        about["peers"], about["left_out"] = peers.install()
-    groups = _PEERS_WITH if options.peers else {each.group for each in MEASURES} - {"peers"}
-    wanted = chosen(options.only, groups)
+        about["peers"], taken.left_out = peer_measures.install()
+    wanted = chosen(options.only)
     if not wanted:
         sys.exit(f"no measure is called so; there are: {', '.join(sorted({each.group for each in MEASURES}))}")
-    samples: dict[str, list[float]] = defaultdict(list)
-    failures: dict[str, str] = {}
     with opened(sizes) as stage:
         about["postgresql"] = stage.server_settings()
         for number in range(options.rounds):
-            _round(stage, wanted, samples, failures, f"round {number + 1} of {options.rounds}", options.smallest)
-    print(report.table(wanted, samples))
-    for name, reason in [*about.get("left_out", {}).items(), *failures.items()]:
-        print(f"left out: {name}: {reason.splitlines()[-1]}")
-    print(f"written to {report.write(options.results, wanted, samples, about, failures)}")
-    return 1 if failures else 0
+            _round(stage, wanted, taken, f"round {number + 1} of {options.rounds}", once=options.smallest)
+    about["left_out"] = taken.left_out
+    wanted = [each for each in wanted if each.lines[0].name not in taken.left_out]
+    print(report.table(wanted, taken.samples))
+    for name, reason in [*taken.left_out.items(), *taken.failures.items()]:
+        print(f"left out: {name}: {reason.splitlines()[0]}")
+    path = report.write(options.results or report.RESULTS, wanted, taken.samples, about, taken.failures, options.only)
+    print(f"written to {path}")
+    return 1 if taken.failures else 0
 
 
-def _round(
-    stage: Stage,
-    wanted: list[Measure],
-    samples: dict[str, list[float]],
-    failures: dict[str, str],
-    title: str,
-    once: bool,
-) -> None:
+def _round(stage: Stage, wanted: list[Measure], taken: _Taken, title: str, *, once: bool) -> None:
     """Each measure as often as it says, the short ones in turn: noise that comes and goes meets all of them."""
     for turn in range(1 if once else max(each.times for each in wanted)):
         for each in wanted:
             name = each.lines[0].name
-            if turn >= each.times or name in failures:
-                continue
-            began = time.monotonic()
-            try:
-                taken = list(each.take(stage))
-            except Exception as problem:
-                # One that cannot be taken is named, and the others go on.
-                failures[name] = f"{type(problem).__name__}: {problem}"
-                print(f"{title}: {name}: {failures[name]}", file=sys.stderr)
-                continue
-            for line, value in zip(each.lines, taken, strict=True):
-                samples[line.name].append(value)
-            print(f"{title}: {name} ({time.monotonic() - began:.1f} s)", file=sys.stderr)
+            over = name in taken.failures or name in taken.left_out or taken.seconds[name] > _PATIENCE_SECONDS
+            if turn < each.times and not over:
+                print(f"{title}: {name}: {_take(stage, each, taken)}", file=sys.stderr)
+
+
+def _take(stage: Stage, each: Measure, taken: _Taken) -> str:
+    """One sample. One that cannot be taken is named, and the others go on."""
+    name = each.lines[0].name
+    began = time.monotonic()
+    try:
+        values = list(each.take(stage))
+    except NotThere as reason:
+        taken.left_out.update({line.name: str(reason) for line in each.lines})
+        return f"left out: {reason}"
+    except Exception as problem:
+        taken.failures[name] = f"{type(problem).__name__}: {problem}"
+        return taken.failures[name]
+    for line, value in zip(each.lines, values, strict=True):
+        taken.samples[line.name].append(value)
+    seconds = time.monotonic() - began
+    taken.seconds[name] += seconds
+    return f"{seconds:.1f} s"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often all is taken [5]")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="a group, or part of a name")
-    parser.add_argument("--peers", action="store_true", help="idle ticks and drains beside other systems")
+    parser.add_argument("--peers", action="store_true", help="other systems, too")
+    parser.add_argument("--full", action="store_true", help="the sizes of the results that are shown to others")
     parser.add_argument("--smallest", action="store_true", help="to try whether all works; the figures mean nothing")
-    results = Path(__file__).parent / "results"
-    parser.add_argument("--results", type=Path, default=results, metavar="FOLDER", help="[bench/results]")
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="[bench/results; a profile: .bench]")
+    instead = parser.add_argument_group("instead of measuring").add_mutually_exclusive_group()
+    instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="what has become worse")
+    newest = report.newest()
+    instead.add_argument(
+        "--render",
+        nargs="?",
+        type=Path,
+        const=newest,
+        metavar="FILE",
+        help="the README's figures and the chart [newest]",
+    )
+    instead.add_argument(
+        "--profile", nargs="?", const="PostgreSQL", choices=["PostgreSQL", "SQLite"], help="a drain's parent"
+    )
     for each in fields(Sizes):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=type(each.default), help=f"[{each.default}]")
     return parser.parse_args()

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from plan import Line, Measure, median
 
 Samples = Mapping[str, list[float]]
 _ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).parent / "results"
 _COLUMNS = ("measure", "baseline", "ours", "baseline's", "unit", "ratio", "spread")
 
 
@@ -64,9 +66,14 @@ def _text(value: float | None) -> str:
 
 
 def write(
-    folder: Path, measures: list[Measure], samples: Samples, about: Mapping[str, Any], failures: Mapping[str, str]
+    folder: Path,
+    measures: list[Measure],
+    samples: Samples,
+    about: Mapping[str, Any],
+    failures: Mapping[str, str],
+    only: list[str],
 ) -> Path:
-    """Write DATE-COMMIT.json; a second one of that day and commit replaces the first."""
+    """Write DATE-COMMIT.json, or DATE-COMMIT-only-WORDS.json; a second one of that name replaces the first."""
     lines = [
         {**figures(line, samples), "what": each.what, "group": each.group, "settings": each.settings}
         for each in measures
@@ -81,9 +88,16 @@ def write(
         "lines": lines,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{at:%Y-%m-%d}-{about['commit']}.json"
+    part = re.sub(r"\W+", "-", " ".join(["", "only", *only]).rstrip()) if only else ""
+    path = folder / f"{at:%Y-%m-%d}-{about['commit']}{part}.json"
     path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
     return path
+
+
+def newest(folder: Path = RESULTS) -> Path | None:
+    """The newest results of all measures; those of a part are nobody's figures."""
+    whole = [path for path in folder.glob("*.json") if "-only-" not in path.name]
+    return max(whole, key=lambda path: json.loads(path.read_text())["at"], default=None)
 
 
 def machine() -> dict[str, Any]:

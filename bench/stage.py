@@ -1,15 +1,16 @@
 """Where measures take place: a PostgreSQL of their own with default durability, SQLite files, and queues of rows."""
 
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 from plan import POSTGRESQL, Sizes
-from processes import Failed, Finished, Running, run
+from processes import Failed, Finished, NotThere, Running, run
 from psycopg import sql
 
 from harness.commands import COMMAND, clean_environment
@@ -101,7 +102,14 @@ class Queue:
         """Statistics and visibility as they are a while after so many rows came."""
         self.database.execute("VACUUM ANALYZE" if isinstance(self.database, PostgresDatabase) else "ANALYZE")
 
-    def start(self, *words: object, handlers: str = "noop", host: str = "bench", watched: bool = False) -> Running:
+    def start(
+        self,
+        *words: object,
+        handlers: str = "noop",
+        host: str = "bench",
+        watched: bool = False,
+        command: Sequence[str] = (COMMAND,),
+    ) -> Running:
         """Start a tick. Its budget is an hour: it ends when nothing is due, however slow it is."""
         state = self._folder / f"state-{host}"
         state.mkdir(mode=0o700, exist_ok=True)
@@ -113,11 +121,13 @@ class Queue:
             "JOBRUNNER_HOST": host,
             "JOBRUNNER_BUDGET": "1h",
         }
-        return Running([COMMAND, "tick", *map(str, words)], environment, self._folder, watched=watched)
+        return Running([*command, "tick", *map(str, words)], environment, self._folder, watched=watched)
 
-    def tick(self, *words: object, handlers: str = "noop", watched: bool = False) -> Finished:
+    def tick(
+        self, *words: object, handlers: str = "noop", watched: bool = False, command: Sequence[str] = (COMMAND,)
+    ) -> Finished:
         """Run a tick to its end."""
-        return self.start(*words, handlers=handlers, watched=watched).wait()
+        return self.start(*words, handlers=handlers, watched=watched, command=command).wait()
 
     def check_drained(self, count: int) -> None:
         """Every run succeeded, and none was tried twice."""
@@ -127,6 +137,13 @@ class Queue:
             raise Failed(f"{succeeded} of {count} runs succeeded, in {attempts} attempts")
 
 
+def tick_has(option: str) -> None:
+    """Raises NotThere where this version's tick does not know it."""
+    done = subprocess.run([COMMAND, "tick", "--help"], capture_output=True, text=True)
+    if option not in done.stdout:
+        raise NotThere(f"tick has no {option} yet")
+
+
 class Stage:
     """Everything that the measures share. Use it with `opened`."""
 
@@ -134,6 +151,7 @@ class Stage:
         self.sizes = sizes
         self.folder = folder
         self.access = access
+        self.until_end = ExitStack()
         self._queues: dict[tuple[str, str], Queue] = {}
 
     def environment(self) -> dict[str, str]:
@@ -147,6 +165,11 @@ class Stage:
                 sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(self.access.role))
             )
         return self.access.url(name)
+
+    def drop(self, name: str) -> None:
+        """Remove such a database with everybody who still speaks to it."""
+        with self.access.admin() as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def server_settings(self) -> dict[str, str]:
         """What the server says about itself: its version and what makes it durable."""
@@ -185,7 +208,9 @@ def opened(sizes: Sizes) -> Iterator[Stage]:
     with closing(Lifeline(DURABLE, in_memory=False)) as lifeline:
         folder = Path(tempfile.mkdtemp(prefix="jobrunner-bench-"))
         try:
-            yield Stage(sizes, folder, lifeline.server().start())
+            stage = Stage(sizes, folder, lifeline.server().start())
+            with stage.until_end:
+                yield stage
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

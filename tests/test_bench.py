@@ -18,17 +18,28 @@ BOTH = (
     "claim 100 beside finished runs",
     "claim 100 behind unknown runs",
     "drain, default settings",
+    "drain, peak memory of the parent",
+    "drain, --concurrency 2",
     "drain, --concurrency 8",
+    "drain, strict",
+    "drain, strict, --concurrency 8",
     "2 ticks side by side",
     "4 ticks side by side",
     "enqueue",
     "idle tick",
     "first run",
+    "first run, start to its end",
     "slow runs, start to exit",
+    "slow runs, first start to last end",
+    "slow runs, processor time of the parent at work",
     "slow runs, processor time of the parent",
     "waiting runs, start to exit",
     "expansion",
     "expansion, peak memory",
+    "linger: commit to start",
+    "linger: processor time while waiting",
+    "spike",
+    "spike, peak memory of a parent",
     "raw loop",
 )
 EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL", "SQLite")} | {
@@ -36,33 +47,38 @@ EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL"
     "psycopg: connect, select 1",
     "raw loop, PostgreSQL, unprepared",
     "claim 100 after claims without a vacuum, PostgreSQL",
+    "claim 100 while a long transaction holds vacuum back, PostgreSQL",
     "enqueue many, PostgreSQL",
+    "enqueue_many, PostgreSQL",
+    "linger: cut connections to exit, PostgreSQL",
     "the same with NOTIFY, PostgreSQL",
 }
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 def bench(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """The program of `make bench`, at its smallest."""
     command = [sys.executable, "bench", "--smallest", "--rounds", "1", "--results", str(folder / "results"), *words]
     environment = clean_environment(folder) | {"PATH": os.environ["PATH"]}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=580)
 
 
 def written(folder: Path) -> Mapping[str, Any]:
     (path,) = (folder / "results").glob("????-??-??-*.json")
     content: dict[str, Any] = json.loads(path.read_text())
-    assert path.stem.endswith(f"-{content['commit']}")
+    assert f"-{content['commit']}" in path.stem
     return content
 
 
 def test_every_measure_is_taken_on_both_databases_and_written_down(tmp_path: Path) -> None:
+    """Beside the peers, which the package index is needed for."""
     done = bench(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     content = written(tmp_path)
     lines = {line["name"]: line for line in content["lines"]}
-    assert lines.keys() >= EXPECTED
+    assert lines.keys() | content["left_out"].keys() >= EXPECTED
+    assert all(" yet" in reason for reason in content["left_out"].values())
     assert [name for name, line in lines.items() if not line["samples"] or not line["what"]] == []
     for name, line in lines.items():
         assert line["baseline"] is None or line["baseline"] in lines, name
@@ -90,3 +106,12 @@ def test_a_measure_that_fails_is_named_and_stays_in_the_table(tmp_path: Path) ->
     assert len(lines["idle tick, SQLite"]) == 1
     assert content["failures"].keys() == {"drain, default settings, SQLite"}
     assert "left out: drain, default settings, SQLite: " in done.stdout
+
+
+def test_the_profile_of_a_drain_shows_the_parents_functions(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--profile", "SQLite")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "results" / "profile-SQLite.txt").read_text()
+    assert "Ordered by: internal time" in text
+    assert "Ordered by: cumulative time" in text
+    assert "jobrunner/tick.py" in text

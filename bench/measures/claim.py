@@ -8,7 +8,8 @@ from secrets import token_hex
 
 from plan import BOTH, POSTGRESQL, Line, measure
 from processes import Failed
-from stage import Queue, Stage
+from psycopg import IsolationLevel
+from stage import Queue, Stage, connect
 
 from jobrunner.model import Owner, Policy
 from jobrunner.store.claims import ClaimRequest, claim
@@ -57,6 +58,28 @@ def after_churn(stage: Stage) -> Iterator[float]:
     yield _claims(_prepared(stage, POSTGRESQL, "growth_churned", lambda queue: queue.churn(fill), settled=False))
 
 
+@measure(
+    Line("claim 100 while a long transaction holds vacuum back, PostgreSQL", "ms", _EMPTY.format(db=POSTGRESQL)),
+    group="growth",
+    times=3,
+    claimed=_RUNS,
+)
+def beside_long_transaction(stage: Stage) -> Iterator[float]:
+    """The same after so many (`churned`) runs were claimed and finished beside a transaction that is still open.
+
+    Vacuum was run afterwards, and could remove nothing that came to be after that transaction's first statement.
+    """
+    fill = stage.sizes.churned
+
+    def held(queue: Queue) -> None:
+        reader = stage.until_end.enter_context(connect(queue.database.url))
+        reader.isolation_level = IsolationLevel.REPEATABLE_READ
+        reader.execute("SELECT count(*) FROM job_runs")
+        queue.churn(fill)
+
+    yield _claims(_prepared(stage, POSTGRESQL, "growth_held", held))
+
+
 def _prepared(stage: Stage, database: str, name: str, fill: Callable[[Queue], None], *, settled: bool = True) -> Queue:
     if not stage.has(database, name):
         queue = stage.queue(database, name)
@@ -94,6 +117,6 @@ def _claim(queue: Queue, store: Database) -> float:
         " lease_token = NULL, host = NULL WHERE lease_token = ?",
         [request.token],
     )
-    if len(claimed) != _RUNS or finished != _RUNS:
-        raise Failed(f"{len(claimed)} of {_RUNS} runs were claimed, {finished} finished")
+    if len(claimed.runs) != _RUNS or finished != _RUNS:
+        raise Failed(f"{len(claimed.runs)} of {_RUNS} runs were claimed, {finished} finished")
     return seconds

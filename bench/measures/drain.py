@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator
 
 from plan import BOTH, Line, measure
-from stage import Stage
+from stage import Stage, tick_has
 
 from measures.baselines import PASS_MEMORY, RAW
 
 _DEFAULTS = "drain, default settings, {db}"
-_EIGHT = "drain, --concurrency 8, {db}"
 
 
 @measure(
@@ -32,14 +31,39 @@ def defaults(stage: Stage, database: str) -> Iterator[float]:
     yield done.peak_bytes / 1e6
 
 
-@measure(Line(_EIGHT, "runs/s", RAW), group="drain", on=BOTH, concurrency=8)
-def eight(stage: Stage, database: str) -> Iterator[float]:
-    """The same with eight children."""
+def _with_concurrency(concurrency: int) -> None:
+    line = Line(f"drain, --concurrency {concurrency}, {{db}}", "runs/s", RAW)
+
+    @measure(line, group="drain", on=BOTH, concurrency=concurrency)
+    def drain(stage: Stage, database: str) -> Iterator[float]:
+        """The same with as many children as its name says."""
+        yield _drained(stage, database, "--concurrency", concurrency)
+
+
+for _concurrency in (2, 8):
+    _with_concurrency(_concurrency)
+
+
+@measure(Line("drain, strict, {db}", "runs/s", _DEFAULTS), group="drain", on=BOTH, concurrency="default (4)")
+def strict(stage: Stage, database: str) -> Iterator[float]:
+    """The same where every outcome is committed before the same child starts its next run."""
+    tick_has("--strict")
+    yield _drained(stage, database, "--strict")
+
+
+@measure(Line("drain, strict, --concurrency 8, {db}", "runs/s", _DEFAULTS), group="drain", on=BOTH, concurrency=8)
+def strict_eight(stage: Stage, database: str) -> Iterator[float]:
+    """The same where every outcome is committed before the same child starts its next run, with eight children."""
+    tick_has("--strict")
+    yield _drained(stage, database, "--strict", "--concurrency", 8)
+
+
+def _drained(stage: Stage, database: str, *words: object) -> float:
     queue, runs = stage.queue(database), stage.sizes.runs
     queue.add_due("noop", runs)
-    done = queue.tick("--concurrency", 8, *_whole(runs))
+    done = queue.tick(*words, *_whole(runs))
     queue.check_drained(runs)
-    yield runs / done.seconds
+    return runs / done.seconds
 
 
 @measure(Line("2 ticks side by side, {db}", "runs/s", _DEFAULTS), group="side", on=BOTH, hosts=2)

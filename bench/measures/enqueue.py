@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plan import BOTH, POSTGRESQL, Line, measure
+from processes import Failed, NotThere
 from stage import Queue, Stage, connect
 
 import jobrunner
@@ -76,7 +77,7 @@ def copy(stage: Stage) -> Iterator[float]:
 
 @measure(Line("enqueue many, PostgreSQL", "runs/s", _COPY), group="enqueue")
 def many(stage: Stage) -> Iterator[float]:
-    """So many (`runs`) calls of `jobrunner.enqueue` in one transaction with its commit."""
+    """So many (`runs`) calls of `jobrunner.enqueue`, one by one, in one transaction with its commit."""
     queue, rows = stage.queue(POSTGRESQL), stage.sizes.runs
     with connect(queue.database.url) as connection:
         jobrunner.enqueue(connection, "noop", {})
@@ -86,6 +87,26 @@ def many(stage: Stage) -> Iterator[float]:
             jobrunner.enqueue(connection, "noop", {})
         connection.commit()
         yield rows / (time.perf_counter() - began)
+
+
+@measure(Line("enqueue_many, PostgreSQL", "runs/s", _COPY), group="enqueue")
+def at_once(stage: Stage) -> Iterator[float]:
+    """One call of `jobrunner.enqueue_many` with so many (`runs`) payloads, with its commit."""
+    enqueue_many = getattr(jobrunner, "enqueue_many", None)
+    if enqueue_many is None:
+        raise NotThere("there is no jobrunner.enqueue_many yet")
+    queue, rows = stage.queue(POSTGRESQL), stage.sizes.runs
+    with connect(queue.database.url) as connection:
+        jobrunner.enqueue(connection, "noop", {})
+        connection.commit()
+        began = time.perf_counter()
+        enqueue_many(connection, "noop", [{} for _ in range(rows)])
+        connection.commit()
+        seconds = time.perf_counter() - began
+    found = queue.database.value("SELECT count(*) AS n FROM job_runs")
+    if found != rows + 1:
+        raise Failed(f"{found - 1} of {rows} runs were enqueued")
+    yield rows / seconds
 
 
 @measure(Line(_COMMIT, "ms"), group="enqueue")

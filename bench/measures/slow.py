@@ -1,7 +1,7 @@
 """Runs that take their time: what the runner itself adds to it."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime
 
 from plan import BOTH, Line, measure
 from stage import Queue, Stage
@@ -12,6 +12,7 @@ from measures.baselines import IDEAL_SLOW, IDEAL_WAITING, ONE_CORE
 @measure(
     Line("slow runs, start to exit, {db}", "s", IDEAL_SLOW),
     Line("slow runs, first start to last end, {db}", "s", IDEAL_SLOW),
+    Line("slow runs, processor time of the parent at work, {db}", "cores", ONE_CORE),
     Line("slow runs, processor time of the parent, {db}", "cores", ONE_CORE),
     group="slow",
     on=BOTH,
@@ -20,22 +21,24 @@ from measures.baselines import IDEAL_SLOW, IDEAL_WAITING, ONE_CORE
 def slow(stage: Stage, database: str) -> Iterator[float]:
     """One tick with 20 children on so many runs that sleep for a tenth of a second.
 
-    From its start to its exit; from the first attempt's start to the last one's end, by the database's clock; and the
-    processor time of the tick itself, without its children, as a share of the first.
+    From its start to its exit; from the first attempt's start to the last one's end, by the database's clock; the
+    processor time of the tick itself, without its children, as a share of that time; and that of the whole process,
+    its start and the starts of its children included.
     """
     queue, sizes = stage.queue(database), stage.sizes
     queue.add_due("slow", sizes.slow_runs, f'{{"seconds": {sizes.slow_seconds}}}')
-    done = queue.tick("--concurrency", 20, handlers="slow")
+    done = queue.tick("--concurrency", 20, handlers="slow", watched=True)
     queue.check_drained(sizes.slow_runs)
+    first, last = _at_work(queue)
     yield done.seconds
-    yield _at_work(queue).total_seconds()
+    yield (last - first).total_seconds()
+    yield done.cpu_share(first, last)
     yield done.cpu_seconds / done.seconds
 
 
-def _at_work(queue: Queue) -> timedelta:
+def _at_work(queue: Queue) -> tuple[datetime, datetime]:
     (row,) = queue.database.query("SELECT min(started_at) AS first_at, max(finished_at) AS last_at FROM job_attempts")
-    span: timedelta = row["last_at"] - row["first_at"]
-    return span
+    return row["first_at"], row["last_at"]
 
 
 @measure(Line("waiting runs, start to exit, {db}", "s", IDEAL_WAITING), group="async", on=BOTH, concurrency=500)

@@ -1,9 +1,9 @@
-"""A minute in which many schedules are due."""
+"""A minute in which many schedules are due, or many runs."""
 
 from collections.abc import Iterator
 
 from plan import BOTH, Line, measure
-from processes import Failed
+from processes import Failed, Finished
 from stage import Stage
 
 from measures.baselines import PASS_MEMORY, RAW
@@ -26,3 +26,26 @@ def expansion(stage: Stage, database: str) -> Iterator[float]:
         raise Failed(f"{expanded} of {slots} slots were expanded")
     yield slots / done.seconds
     yield done.peak_bytes / 1e6
+
+
+@measure(
+    Line("spike, {db}", "runs/s", RAW),
+    Line("spike, ticks, {db}", "ticks"),
+    Line("spike, peak memory of a parent, {db}", "MB", PASS_MEMORY),
+    group="spike",
+    on=BOTH,
+)
+def spike(stage: Stage, database: str) -> Iterator[float]:
+    """So many (`spike`) no-ops, drained by ticks at default settings, one directly after the other.
+
+    The runs by the seconds of all of them together, how many ticks it took, and the peak memory of the largest.
+    """
+    queue, runs = stage.queue(database), stage.sizes.spike
+    queue.add_due("noop", runs)
+    done: list[Finished] = []
+    while queue.database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'queued'"):
+        done.append(queue.tick(watched=True))
+    queue.check_drained(runs)
+    yield runs / sum(each.seconds for each in done)
+    yield len(done)
+    yield max(each.peak_bytes for each in done) / 1e6

@@ -1,0 +1,162 @@
+"""Installs the other systems, each in an environment of its own under .bench, and puts them on the list of measures."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import redis_server
+from measures.baselines import CONNECT, PASS, RAW
+from peers import APPS, PEERS, REDIS, Peer
+from plan import MEASURES, POSTGRESQL, SQLITE, Line, Measure
+from processes import Failed, run
+from stage import Stage
+
+
+def install() -> tuple[dict[str, dict[str, object]], dict[str, str]]:
+    """Returns what was installed and how it is used, and what is left out with the reason."""
+    used: dict[str, dict[str, object]] = {}
+    left_out: dict[str, str] = {}
+    for peer in PEERS:
+        reason = _missing(peer)
+        if not reason:
+            try:
+                versions = _installed(peer)
+            except (OSError, subprocess.CalledProcessError) as problem:
+                said = (getattr(problem, "stderr", "") or str(problem)).strip()
+                reason = f"not installed: {said.splitlines()[-1] if said else 'no reason given'}"
+        if reason:
+            left_out[peer.name] = reason
+            continue
+        used[peer.name] = {
+            "versions": versions,
+            "database": peer.database,
+            "isolates": peer.isolates,
+            "durable": peer.durable,
+            "commands": {name: _shown(peer, name) for name in peer.drain},
+        }
+        MEASURES.extend(_measures(peer))
+    return used, left_out
+
+
+def _missing(peer: Peer) -> str:
+    """What the machine lacks, or nothing."""
+    if not peer.is_python and shutil.which("npm") is None:
+        return "there is no node"
+    return "there is no Redis" if peer.database == REDIS and redis_server.program() is None else ""
+
+
+def _installed(peer: Peer) -> list[str]:
+    """Once; an environment whose installation broke off is made anew."""
+    finished = peer.folder / "finished"
+    if not finished.exists() or finished.read_text() != repr(peer.requirements):
+        if peer.is_python:
+            _call(sys.executable, "-m", "venv", "--clear", "--without-pip", peer.folder)
+            _call(*_pip(peer), "install", "--quiet", *peer.requirements)
+        else:
+            shutil.rmtree(peer.folder, ignore_errors=True)
+            peer.folder.mkdir(parents=True)
+            _call("npm", "install", "--no-audit", "--no-fund", "--prefix", peer.folder, *peer.requirements)
+        finished.write_text(repr(peer.requirements))
+    if peer.is_python:
+        return _call(*_pip(peer), "freeze").split()
+    listed = _call("npm", "ls", "--depth", "0", "--parseable", "--long", "--prefix", peer.folder).splitlines()
+    return [line.rpartition(":")[2] for line in listed[1:]]
+
+
+def _pip(peer: Peer) -> list[str | Path]:
+    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", peer.program("python")]
+
+
+def _call(*command: str | Path) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _shown(peer: Peer, settings: str) -> list[str]:
+    """The command line as it is written down: without the folders of this machine."""
+    return [word.replace(f"{APPS}/", "") for word in peer.drain[settings]]
+
+
+def _measures(peer: Peer) -> Iterator[Measure]:
+    connect = PASS if peer.database == SQLITE else CONNECT
+    raw = RAW.format(db=SQLITE if peer.database == SQLITE else POSTGRESQL)
+    for settings in peer.drain:
+
+        def idle(stage: Stage, settings: str = settings) -> Iterator[float]:
+            """The peer's one-shot process on an empty queue: from its start to its exit."""
+            yield _drained(stage, peer, settings, 0)
+
+        def drain(stage: Stage, settings: str = settings) -> Iterator[float]:
+            """The peer's one-shot process on so many (`runs`, or as its settings say) no-ops: from start to exit."""
+            count = min(stage.sizes.runs, peer.at_most.get(settings, stage.sizes.runs))
+            yield count / _drained(stage, peer, settings, count)
+
+        about: dict[str, object] = {"command": _shown(peer, settings)}
+        yield Measure((Line(f"idle: {peer.name}, {settings} settings", "s", connect),), idle, "peers", 3, about)
+        if settings in peer.at_most:
+            about = about | {"runs": peer.at_most[settings]}
+        yield Measure((Line(f"drain: {peer.name}, {settings} settings", "runs/s", raw),), drain, "peers", 1, about)
+
+
+def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
+    """The seconds that it took, on a fresh database of the peer's own."""
+    with _database(stage, peer) as url:
+        environment = stage.environment() | {
+            "BENCH_URL": url,
+            "BENCH_SETTINGS": settings,
+            "BENCH_COUNT": str(count),
+            "PYTHONPATH": str(APPS),
+            "PYTHONDONTWRITEBYTECODE": "",
+            **_as_each_reads(url),
+        }
+        program, *words = peer.drain[settings]
+        environment["BENCH_PROGRAM"] = str(peer.program(program))
+        place = peer.works_in or stage.folder
+        run([*peer.app, "setup"], environment, place)
+        if count:
+            run([*peer.app, "fill", str(count), settings], environment, place)
+        done = run([peer.program(program), *words], environment, place)
+        if peer.tells_left:
+            _check_none_left(peer, url)
+        else:
+            run([*peer.app, "left", str(count)], environment, place)
+        return done.seconds
+
+
+@contextlib.contextmanager
+def _database(stage: Stage, peer: Peer) -> Iterator[str]:
+    name = f"{peer.name.replace('-', '_')}_{uuid4().hex[:8]}"
+    if peer.database == REDIS:
+        with redis_server.running() as url:
+            yield url
+    elif peer.database == SQLITE:
+        yield f"sqlite:///{stage.folder / name}.db"
+    else:
+        url = stage.create(name)
+        try:
+            yield url
+        finally:
+            stage.drop(name)
+
+
+def _as_each_reads(url: str) -> dict[str, str]:
+    """The names under which the systems' own commands look for it."""
+    return {"PGDSN": url, "DATABASE_URL": url, "RQ_REDIS_URL": url}
+
+
+def _check_none_left(peer: Peer, url: str) -> None:
+    if url.startswith("sqlite"):
+        import sqlite3
+
+        left = sqlite3.connect(url.removeprefix("sqlite:///")).execute(peer.tells_left).fetchone()
+    else:
+        import psycopg
+
+        with psycopg.connect(url) as connection:
+            left = connection.execute(peer.tells_left).fetchone()
+    if left is None or left[0]:
+        raise Failed(f"{peer.name} left {left and left[0]} runs")
