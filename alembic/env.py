@@ -1,7 +1,8 @@
 """Alembic's entry: runs the migrations on the connection that `jobrunner migrate` hands over."""
 
 from alembic import context
-from jobrunner.store.schema import VERSION_TABLE, metadata
+from jobrunner.store.schema import metadata
+from jobrunner.store.versions import VERSION_TABLE
 
 
 def run() -> None:

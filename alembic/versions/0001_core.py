@@ -70,14 +70,14 @@ CREATE TABLE job_runs (
   CONSTRAINT job_runs_finished CHECK (
     (status IN ('succeeded', 'dead', 'cancelled')) = (finished_at IS NOT NULL)),
   CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
-  CONSTRAINT job_runs_definition_id_scheduled_for_key UNIQUE (definition_id, scheduled_for),
   CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES job_definitions (id)
-){room_for_hot_updates};
+){storage_of_runs};
+CREATE UNIQUE INDEX job_runs_slot ON job_runs (definition_id, scheduled_for) WHERE scheduled_for IS NOT NULL;
 CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
 CREATE INDEX job_runs_suspect ON job_runs (job_type, priority DESC, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
-CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_lease ON job_runs (id) WHERE status = 'running';
+CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
+CREATE INDEX job_runs_lease ON job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
 CREATE TABLE job_keys (
   job_type VARCHAR(200) NOT NULL,
@@ -123,6 +123,8 @@ CREATE TABLE job_ticks (
   worker VARCHAR(300) NOT NULL,
   version VARCHAR(50) NOT NULL,
   started_at {time} NOT NULL,
+  listening_at {time},
+  types TEXT,
   finished_at {time},
   counts {json},
   error TEXT
@@ -145,7 +147,7 @@ CREATE INDEX job_events_definition_id ON job_events (definition_id);
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views.
 VIEWS = """
 CREATE VIEW job_claimable AS
-  SELECT id, job_type, priority, run_at, lease_expiries FROM job_runs
+  SELECT id, job_type, priority, run_at, lease_expiries, releases FROM job_runs
   WHERE status IN ('queued', 'failed') AND run_at <= {now};
 CREATE VIEW job_expandable AS
   SELECT id, next_run_at FROM job_definitions
@@ -176,7 +178,7 @@ def upgrade() -> None:
     name = op.get_context().dialect.name
     words = dialect.ddl_words(name)
     _run(TABLES, words)
-    for statement in dialect.clock_statements(name):
+    for statement in (*dialect.clock_statements(name), *dialect.bell_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
 
@@ -188,6 +190,8 @@ def downgrade() -> None:
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
+    for statement in dialect.bell_removal(op.get_context().dialect.name):
+        op.execute(statement)
 
 
 def _run(script: str, words: dict[str, str]) -> None:

@@ -300,7 +300,8 @@ def _renew_statement() -> Update:
     )
     return (
         update(job_runs)
-        .where(columns.id.in_(select(held.c.id)), columns.status == RUNNING)
+        # Said so that no partial index serves it, as in the claim: only a running row has a token.
+        .where(columns.id.in_(select(held.c.id)), columns.lease_token.is_not(None))
         .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
         .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
     )

@@ -22,12 +22,6 @@ from sqlalchemy import (
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, SUSPECT_AFTER_EXPIRIES, Status
 from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
 
-SCHEMA_REVISION = 1
-"""What this code writes and reads. A database below it must be migrated first."""
-CODE_LEVEL = 1
-"""Compared with the oldest code level that the database says it serves."""
-VERSION_TABLE = "job_schema_version"
-
 metadata = MetaData(
     naming_convention={
         "ix": "%(table_name)s_%(column_0_N_name)s",
@@ -46,6 +40,14 @@ def _listed(statuses: tuple[Status, ...]) -> str:
 def _where_status(*statuses: Status) -> TextClause:
     # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
     return text(f"status IN ({_listed(statuses)})")
+
+
+ANY_RELEASES = text("releases >= 0")
+"""True of every run: the word by which a statement is given the index of what is due."""
+
+
+def _where_countable() -> TextClause:
+    return text(f"status IN ({_listed(CLAIMABLE)}) AND {ANY_RELEASES}")
 
 
 def _where_suspect() -> TextClause:
@@ -126,8 +128,16 @@ job_runs = Table(
     ),
     CheckConstraint(f"(status IN ({_listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
     CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
-    UniqueConstraint("definition_id", "scheduled_for"),
     sqlite_autoincrement=True,
+)
+# Partial: most runs come of no slot, and each entry is written again when its run is claimed and when it ends.
+Index(
+    "job_runs_slot",
+    job_runs.c.definition_id,
+    job_runs.c.scheduled_for,
+    unique=True,
+    postgresql_where=text("scheduled_for IS NOT NULL"),
+    sqlite_where=text("scheduled_for IS NOT NULL"),
 )
 # By type first: due runs of a type that this host does not know must not lie in front of those it does.
 Index(
@@ -149,16 +159,19 @@ Index(
     postgresql_where=_where_suspect(),
     sqlite_where=_where_suspect(),
 )
-# For the idle question "is anything due?", whatever its type.
+# For the idle question "is anything due?", whatever its type. Only who says ANY_RELEASES is given it: to a claim it
+# would be a trap, which a planner takes whose statistics are from before the queue filled.
 Index(
     "job_runs_due",
     job_runs.c.run_at,
-    postgresql_where=_where_status(*CLAIMABLE),
-    sqlite_where=_where_status(*CLAIMABLE),
+    postgresql_where=_where_countable(),
+    sqlite_where=_where_countable(),
 )
-# By id, not by locked_until: a heartbeat moves locked_until and must stay a HOT update.
+# Not by locked_until: a heartbeat moves it and must stay a HOT update. By host, so that the planner expects few of one
+# and reads the index itself, which rids it of its dead entries: read through a bitmap, it keeps them.
 Index(
     "job_runs_lease",
+    job_runs.c.host,
     job_runs.c.id,
     postgresql_where=text("status = 'running'"),
     sqlite_where=text("status = 'running'"),
@@ -229,6 +242,9 @@ job_ticks = Table(
     Column("worker", String(300), nullable=False),
     Column("version", String(50), nullable=False),
     Column("started_at", UtcTime, nullable=False, index=True),
+    # Since when a lingering tick hears of every run of these types, comma-separated; "": of all of its host's.
+    Column("listening_at", UtcTime),
+    Column("types", Text),
     # Open: the tick is at work, or was killed.
     Column("finished_at", UtcTime),
     Column("counts", JsonObject),
@@ -261,6 +277,7 @@ job_claimable = Table(
     Column("priority", SmallInteger),
     Column("run_at", UtcTime),
     Column("lease_expiries", Integer),
+    Column("releases", Integer),
 )
 job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(

@@ -27,6 +27,7 @@ from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
 from jobrunner.store.schema import (
+    ANY_RELEASES,
     job_attempts,
     job_claimable,
     job_events,
@@ -57,7 +58,7 @@ def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], 
 def is_anything_due(connection: Connection) -> bool:
     """Whether there is anything to recover, expand or claim, whatever its type."""
     # The earliest claimable run, not just any: for any, the planner expects to meet one soon in a scan of all runs.
-    earliest = select(func.min(job_claimable.c.run_at)).scalar_subquery()
+    earliest = select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
     return bool(connection.execute(select(or_(earliest.is_not(None), *others))).scalar_one())
 
@@ -109,7 +110,9 @@ def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
         deleted += _prune_runs(connection, status, keep[status])
     for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
         old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
-        deleted += connection.execute(delete(table).where(table.c.id.in_(old))).rowcount
+        # Asked for first: a delete that asks by itself is planned as a join with the whole table.
+        if ids := list(connection.execute(old).scalars()):
+            deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
     faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
     return deleted
 

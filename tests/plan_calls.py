@@ -1,0 +1,148 @@
+"""Every call of the store that sends a statement, each with what makes it send all of them."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.model import Lease, Owner, Policy
+from jobrunner.store import bare, claims, endings, expansion, idle, limits, listening, many, runs, schedules, ticks
+from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.runs import NewRun
+from jobrunner.store.schedules import Expansion
+
+Call = Callable[[Connection], Any]
+
+LEASE = timedelta(minutes=1)
+OWNER = Owner("here", "here:1:a")
+KNOWN = [Policy("known"), Policy("known_too")]
+AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
+DONE = Ending(Outcome.SUCCEEDED)
+KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
+ALL_DONE = [(held, DONE) for held in AT_WORK]
+KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
+
+
+def request(**changes: Any) -> ClaimRequest:
+    values = {"owner": OWNER, "token": "x" * 32, "policies": KNOWN, "limit": 5, "places": 100, "lease": LEASE}
+    return ClaimRequest(**{**values, **changes})
+
+
+def claiming(**changes: Any) -> Call:
+    return lambda connection: claims.claim(connection, request(**changes))
+
+
+def idle_statement(words: dict[str, str]) -> Call:
+    values = (OWNER.host, OWNER.name, "1")
+    return lambda connection: connection.exec_driver_sql(idle.statement(words), values)
+
+
+def pruning(*names: str) -> Call:
+    keep = {name: timedelta(days=1) if name in names else timedelta(days=5000) for name in KEPT}
+    return lambda connection: ticks.prune(connection, keep)
+
+
+def words_of(store_name: str) -> dict[str, str]:
+    return bare.SQLITE_WORDS if store_name == "sqlite" else bare.POSTGRESQL_WORDS
+
+
+def dead_run(connection: Connection) -> int:
+    return _first(connection, "status = 'dead' AND finished_at IS NOT NULL ORDER BY finished_at")
+
+
+def waiting_run(connection: Connection) -> int:
+    return _first(connection, "status IN ('queued', 'failed') AND job_type = 'known' ORDER BY priority DESC, run_at")
+
+
+def _first(connection: Connection, condition: str) -> int:
+    found = connection.exec_driver_sql(f"SELECT id FROM job_runs WHERE {condition} LIMIT 1").scalar_one_or_none()
+    return found or 0
+
+
+def expanding(connection: Connection, **told: Any) -> Any:
+    ids = schedules.expandable(connection, 1)
+    return schedules.expand(connection, ids[0], lambda _, at: told_of(at, **told)) if ids else None
+
+
+def expanding_many(**told: Any) -> Call:
+    return lambda connection: expansion.expand_many(connection, 5, [1], lambda _, at: told_of(at, **told))
+
+
+def definition(connection: Connection) -> int:
+    return schedules.expandable(connection, 1)[0]
+
+
+def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Expansion:
+    if problem is not None:
+        return Expansion(problem=problem)
+    return Expansion(slot=at, skipped=(at, at, skipped) if skipped else None)
+
+
+IDLE: dict[str, Call] = {
+    "ticks.is_anything_due": ticks.is_anything_due,
+    "ticks.is_suspect_due": ticks.is_suspect_due,
+    "endings.expired_owners": endings.expired_owners,
+    "endings.expired_runs": endings.expired_runs,
+    "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
+    "claims.claim": claiming(),
+    "listening.look_ahead": lambda connection: listening.look_ahead(connection, 99_999, OWNER, ["known"]),
+    "ticks.take_prune_turn": ticks.take_prune_turn,
+    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
+    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
+}
+BUSY: dict[str, Call] = {
+    "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
+    "claims.claim a suspect": claiming(limit=1, suspect=True),
+    "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
+    "claims.start": lambda connection: claims.start(connection, AT_WORK[0]),
+    "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
+    "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),
+    "claims.renew": lambda connection: claims.renew(connection, AT_WORK, LEASE),
+    "claims.report": lambda connection: claims.report(connection, {AT_WORK[0]: {"output": "tail"}}),
+    "endings.finalize": lambda connection: endings.finalize(connection, OWNER, AT_WORK[0], Ending(Outcome.FAILED)),
+    "endings.finalize late": lambda connection: endings.finalize(connection, OWNER, Lease(5, "t" * 32), DONE),
+    "endings.finalize_all": lambda connection: endings.finalize_all(connection, OWNER, ALL_DONE),
+    "endings.recover": lambda connection: endings.recover(connection, 100),
+    "endings.recover of dead owners": lambda connection: endings.recover(connection, 100, owners=[OWNER.name]),
+    "endings.recover only one": lambda connection: endings.recover(connection, 1, only=AT_WORK[-1].run_id + 1),
+    "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
+    "ticks.prune nothing old": pruning(),
+    "runs.enqueue": lambda connection: runs.enqueue(connection, NewRun("known", "{}")),
+    "runs.enqueue with a key": lambda connection: runs.enqueue(connection, NewRun("known", "{}", idempotency_key="k")),
+    "many.enqueue": lambda connection: many.enqueue(connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None),
+    "many.enqueue with keys": lambda connection: many.enqueue(connection, NewRun("known", "{}"), KEYED, None),
+    "runs.enqueue of a limited type": lambda connection: runs.enqueue(connection, NewRun("limited", "{}")),
+    "runs.insert_if_room": lambda connection: runs.insert_if_room(connection, NewRun("known_too", "{}")),
+    "limits.find_full": lambda connection: limits.find_full(connection, "known_too", None),
+    "limits.find_room": lambda connection: limits.find_room(connection, "known_too", None),
+    "limits.differing": lambda connection: limits.differing(connection, KNOWN),
+    "limits.declare": lambda connection: limits.declare(connection, [Policy("known", max_waiting=5)]),
+    "limits.note_dropped": lambda connection: limits.note_dropped(connection, "known_too"),
+    "schedules.expand": expanding,
+    "expansion.expand_many": expanding_many(),
+    "expansion.expand_many after a misfire": expanding_many(skipped=3),
+    "schedules.note_refused": lambda connection: schedules.note_refused(connection, definition(connection), "why"),
+    "schedules.expand after a misfire": partial(expanding, skipped=3),
+    "schedules.expand what cannot be read": partial(expanding, problem="what"),
+    "claims.claim ahead": claiming(start=False),
+    "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"]),
+    "runs.cancel": lambda connection: runs.cancel(connection, AT_WORK[0].run_id, "someone"),
+    "runs.retry": lambda connection: runs.retry(connection, dead_run(connection), "someone"),
+    "runs.discard": lambda connection: runs.discard(connection, waiting_run(connection), "someone", "why"),
+}
+# A batch of 500 goes at a time, and with each run what belongs to it.
+OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
+PEOPLE = {
+    "claims.hold_places": "an advisory lock, no table",
+    "limits.not_for_long": "a setting, no table",
+    "schedules.record_problem": "what note_refused calls",
+    "schedules.add": "of schedules: a person's command, which looks one up by its name",
+    "schedules.remove": "of schedules: the same",
+    "queries.schedules": "a person's command: lists them all",
+    "queries.show": "a person's command",
+    "queries.status": "a person's command: counts all runs by their status, and so reads them all",
+}
+"""What no tick sends, and why it is not held to a bound."""

@@ -1,0 +1,182 @@
+"""What the tests of plans share: what a statement examines, and the rows beside which it is asked."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, event
+
+from harness import Database
+from jobrunner.store.database import Database as Store
+
+MOST_ROWS = 300
+MOST_BLOCKS = 1000
+FINISHED = 1_000_000
+IN_FRONT = 100_000
+
+COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
+HISTORY = f"""
+INSERT INTO job_runs ({COLUMNS}, finished_at, attempts, max_attempts)
+SELECT 'known', '{{}}', (ARRAY['succeeded', 'succeeded', 'succeeded', 'dead', 'cancelled'])[1 + n % 5], 0,
+       at, at, at, at, 1, 5
+FROM (SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, {FINISHED}) AS n) AS past
+"""
+LATER = f"""
+INSERT INTO job_runs ({COLUMNS})
+SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() + n * interval '1 hour', jobrunner_now(), jobrunner_now()
+FROM generate_series(1, {IN_FRONT}) AS n
+"""
+# Due, and of a type that this host does not know.
+FRONT = f"""
+INSERT INTO job_runs ({COLUMNS})
+SELECT 'unknown', '{{}}', 'queued', 9, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
+FROM generate_series(1, {IN_FRONT}) AS n
+"""
+DUE = f"""
+INSERT INTO job_runs ({COLUMNS})
+SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() - interval '1 second', jobrunner_now(), jobrunner_now()
+FROM generate_series(1, 50)
+"""
+QUEUE = f"""
+INSERT INTO job_runs ({COLUMNS})
+SELECT 'known_too', '{{}}', 'queued', n % 3, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now()
+FROM generate_series(1, {IN_FRONT}) AS n
+"""
+# Twenty at work on this host, ten whose lease has expired, and a hundred of another host.
+RUNNING = f"""
+INSERT INTO job_runs (id, {COLUMNS}, locked_by, host, lease_token, claimed_at, started_at, attempts, max_attempts,
+                      locked_until)
+SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_now(), jobrunner_now(), 'here:1:a',
+       CASE WHEN n <= 30 THEN 'here' ELSE 'there' END, repeat(CASE WHEN n <= 30 THEN 't' ELSE 'o' END, 32),
+       jobrunner_now(), jobrunner_now(), 1, 5,
+       jobrunner_now() + CASE WHEN n BETWEEN 21 AND 30 THEN interval '-1 second' ELSE interval '9 minutes' END
+FROM generate_series(1, 130) AS n
+"""
+LIMITS = """
+INSERT INTO job_types (job_type, max_waiting, when_full, updated_at)
+SELECT job_type, 100, 'refuse', {now} FROM (SELECT 'limited' AS job_type UNION ALL SELECT 'known_too') AS limited
+"""
+TRAIL = f"""
+INSERT INTO job_ticks (host, worker, version, started_at, finished_at)
+SELECT 'here', 'here:1:a', '1', at, at
+FROM (SELECT jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, {IN_FRONT}) AS n) AS past
+"""
+EVENTS = f"""
+INSERT INTO job_events (at, actor, action, run_id, detail)
+SELECT jobrunner_now() - n * interval '1 minute', 'someone', 'cancel', n, '{{}}'
+FROM generate_series(1, {IN_FRONT}) AS n
+"""
+
+
+def fill_a_little(database: Database) -> None:
+    """A few rows of each kind, on either database, so that a call sends all of its statements."""
+    now = database.now()
+    past, long_past, soon = now - timedelta(minutes=1), now - timedelta(days=9), now + timedelta(minutes=9)
+    insert = f"INSERT INTO job_runs ({COLUMNS}"
+    for job_type in ("known", "known_too", "limited"):
+        database.execute(f"{insert}) VALUES (?, '{{}}', 'queued', 0, ?, ?, ?)", [job_type, past, past, past])
+    for status in ("succeeded", "cancelled", "dead"):
+        database.execute(
+            f"{insert}, finished_at) VALUES ('known', '{{}}', ?, 0, ?, ?, ?, ?)", [status, *[long_past] * 4]
+        )
+    for number in range(1, 23):
+        database.execute(
+            f"{insert}, id, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)"
+            " VALUES ('known', '{}', 'running', 0, ?, ?, ?, ?, 'here:1:a', 'here', ?, ?, ?, 1, ?)",
+            [past, past, past, 2_000_000 + number, "t" * 32, past, past, soon if number <= 20 else past],
+        )
+    database.execute(LIMITS.format(now="?"), [past])
+    database.execute(
+        "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, next_run_at,"
+        " created_at, updated_at) VALUES ('little', 'free', '{}', '* * * * *', 'UTC', 'test', ?, ?, ?, ?)",
+        [past] * 4,
+    )
+    database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '1', ?)", [long_past])
+    database.execute(
+        "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'someone', 'cancel', '{}')", [long_past]
+    )
+
+
+class Undone(Exception):
+    """Nothing that is looked at here is kept."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one statement examined."""
+
+    call: str
+    statement: str
+    rows: float
+    blocks: int
+    plan: str
+
+    def is_bounded(self, times: int = 1) -> bool:
+        return self.rows <= times * MOST_ROWS and self.blocks <= times * MOST_BLOCKS
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.rows:.0f} rows, {self.blocks} blocks: {self.statement[:300]}\n{self.plan}"
+
+
+def nodes(plan: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    yield depth, plan
+    for below in plan.get("Plans", ()):
+        yield from nodes(below, depth + 1)
+
+
+def examined(plan: dict[str, Any]) -> float:
+    """Rows that the scans returned, rows that they threw away, and pairs of rows that a join threw away."""
+    total = 0.0
+    for _, node in nodes(plan):
+        total += node.get("Rows Removed by Join Filter", 0) * node["Actual Loops"]
+        if "Scan" in node["Node Type"] and node["Node Type"] not in ("CTE Scan", "Subquery Scan", "Function Scan"):
+            removed = sum(value for name, value in node.items() if name.startswith("Rows Removed"))
+            total += (node["Actual Rows"] + removed) * node["Actual Loops"]
+    return total
+
+
+def shown(plan: dict[str, Any]) -> str:
+    return "\n".join(
+        f"  {'  ' * depth}{node['Node Type']} {node.get('Index Name', node.get('Relation Name', ''))}"
+        f" rows={node['Actual Rows']} loops={node['Actual Loops']} {node.get('Index Cond', '')}"
+        for depth, node in nodes(plan)
+    )
+
+
+@contextmanager
+def listening(store: Store, listener: Callable[..., None]) -> Iterator[None]:
+    event.listen(store._engine, "before_cursor_execute", listener)
+    try:
+        yield
+    finally:
+        event.remove(store._engine, "before_cursor_execute", listener)
+
+
+def costs(store: Store, call: str, work: Callable[[Connection], Any]) -> list[Cost]:
+    """What each statement of a call examines on PostgreSQL. The call is undone."""
+    found: list[Cost] = []
+
+    def explain(_: Any, cursor: psycopg.Cursor[Any], statement: str, parameters: Any, *__: Any) -> None:
+        if "advisory" in statement or statement.startswith("SET"):
+            return
+        connection = cursor.connection
+        connection.execute("SAVEPOINT explained")
+        answer = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", parameters).fetchone()
+        connection.execute("ROLLBACK TO explained")
+        assert answer is not None
+        plan = answer[0][0]["Plan"]
+        blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        found.append(Cost(call, " ".join(statement.split()), examined(plan), blocks, shown(plan)))
+
+    def undo(connection: Connection) -> None:
+        work(connection)
+        raise Undone
+
+    with listening(store, explain), pytest.raises(Undone):
+        store.write(undo)
+    assert found, f"{call} sent nothing"
+    return found

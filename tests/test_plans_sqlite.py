@@ -1,0 +1,94 @@
+"""The same on SQLite, which tells no rows, but names the index that it searches: no statement scans the runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from harness import Database, sqlite_only
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
+from plans import COLUMNS, Undone, fill_a_little, listening
+
+CALLS = IDLE | BUSY | OLD
+# An index that holds only the rows in question may be read from end to end.
+SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_suspect")
+GROWING = ("job_runs", "job_attempts", "job_events", "job_ticks", "job_keys")
+
+
+@contextmanager
+def opened(database: Database) -> Iterator[Store]:
+    store = Store(locate(database.url), patience=timedelta(seconds=5))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def plans_of(store: Store, calls: dict[str, Call]) -> dict[str, list[str]]:
+    plans: dict[str, list[str]] = {}
+
+    def explain(_: Any, cursor: Any, statement: str, parameters: Any, *__: Any) -> None:
+        rows = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+        plans[name] += [row[3] for row in rows]
+
+    def undo(connection: Any) -> None:
+        work(connection)
+        raise Undone
+
+    with listening(store, explain):
+        for name, work in calls.items():  # noqa: B007 - read by the two above
+            plans[name] = []
+            with pytest.raises(Undone):
+                store.write(undo)
+    return plans
+
+
+@sqlite_only
+@pytest.mark.parametrize("analyzed", [False, True], ids=["before-analyze", "after-analyze"])
+def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: Database, analyzed: bool) -> None:
+    past = "unixepoch() * 1000000 - 86400000000 * 5"
+    database.execute(
+        f"INSERT INTO job_runs ({COLUMNS}, finished_at)"
+        " WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20000)"
+        f" SELECT 'known', '{{}}', 'succeeded', 0, {past}, {past}, {past}, {past} FROM numbers"
+    )
+    if analyzed:
+        database.execute("ANALYZE")
+    fill_a_little(database)
+    with opened(database) as store:
+        plans = plans_of(store, CALLS | {"the idle statement": idle_statement(words_of(database.name))})
+    for name, lines in plans.items():
+        scans = [line for line in lines if line.startswith(tuple(f"SCAN {table}" for table in GROWING))]
+        assert all(line.endswith(SMALL) for line in scans), (name, scans)
+    used = {name: " ".join(lines) for name, lines in plans.items()}
+    assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
+    assert used["claims.claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
+    assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
+    for name in ("runs.enqueue of a limited type", "runs.insert_if_room", "limits.find_room"):
+        assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
+    for name in ("ticks.is_anything_due", "the idle statement", "listening.look_ahead"):
+        assert "job_runs_due (run_at<?)" in used[name], (name, used[name])
+    for name in (
+        "ticks.is_anything_due",
+        "the idle statement",
+        "endings.recover",
+        "endings.expired_owners",
+        "endings.expired_runs",
+        "claims.claim",
+    ):
+        assert "job_runs_lease" in used[name], (name, used[name])
+    for name in ("ticks.prune succeeded", "ticks.prune cancelled", "ticks.prune dead"):
+        assert "job_runs_finished (status=? AND finished_at" in used[name], (name, used[name])
+    for name in (
+        "claims.renew",
+        "claims.report",
+        "claims.start",
+        "endings.finalize",
+        "endings.finalize_all",
+        "runs.cancel",
+    ):
+        assert "PRIMARY KEY" in used[name], (name, used[name])
