@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jobrunner.backoff import exponential, fixed, polynomial, waits
-from jobrunner.context import Context
-from jobrunner.errors import QueueFull
-from jobrunner.registry import job
-from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
-
 if TYPE_CHECKING:
-    from jobrunner.enqueueing import Enqueued, enqueue
+    from jobrunner.backoff import exponential, fixed, polynomial, waits
+    from jobrunner.context import Context
+    from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
+    from jobrunner.errors import QueueFull
+    from jobrunner.registry import job
+    from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
 __version__ = "0.1.0"
 __all__ = [
     "Context",
     "Discard",
     "Enqueued",
+    "Entry",
     "HandlerStopped",
     "QueueFull",
     "Retry",
     "Snooze",
     "enqueue",
+    "enqueue_many",
     "exponential",
     "fixed",
     "job",
@@ -31,11 +32,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # On demand: a handler module that enqueues nothing must not cost its child the import of SQLAlchemy.
-    if name in ("Enqueued", "enqueue"):
-        from jobrunner import enqueueing
+_HOMES = {
+    **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
+    "Context": "context",
+    **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
+    "QueueFull": "errors",
+    "job": "registry",
+    **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "signals"),
+}
 
-        globals().update(Enqueued=enqueueing.Enqueued, enqueue=enqueueing.enqueue)
-        return globals()[name]
-    raise AttributeError(f"module 'jobrunner' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    # On demand: an idle tick needs none of them, and a handler module that enqueues nothing no SQLAlchemy.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'jobrunner' has no attribute {name!r}")
+    from importlib import import_module
+
+    globals()[name] = value = getattr(import_module(f"jobrunner.{_HOMES[name]}"), name)
+    return value

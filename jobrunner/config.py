@@ -5,32 +5,35 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from jobrunner import jobfile, payload
-from jobrunner.commands import Command
+from jobrunner import payload
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.jobfile import JobFile
 from jobrunner.tables import TableReader
 
+if TYPE_CHECKING:
+    from jobrunner.commands import Command
+    from jobrunner.jobfile import JobFile
+
 T = TypeVar("T")
+_FILE_NAME = "jobrunner.toml"
+_LONGEST_LINGERING = timedelta(minutes=2)
 _LONGEST_LEASE = timedelta(minutes=10)
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file.
 
     ``commands`` are the job types that are programs, from the configuration file, by name.
+    A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
     file: Path | None
@@ -42,10 +45,12 @@ class Config:
     lease: timedelta
     heartbeat: timedelta
     budget: timedelta
+    linger: timedelta
     grace: timedelta
     start_limit: timedelta
     concurrency: int
     batch: int
+    strict: bool
     log: Path | None
     state_dir: Path
     payload_limit: int
@@ -65,14 +70,16 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         app_dir=reader.path("app_dir"),
-        host=reader.text("host")[:200] or socket.gethostname()[:200] or "localhost",
+        host=reader.text("host")[:200] or os.uname().nodename[:200] or "localhost",
         lease=lease,
         heartbeat=heartbeat,
         budget=reader.duration("budget", "50s"),
+        linger=reader.duration("linger", "0s", _check_linger),
         grace=reader.duration("grace", "10s"),
         start_limit=reader.duration("start_limit", "30s"),
         concurrency=reader.number("concurrency", 4, 1, 1000),
         batch=reader.number("batch", 10_000, 1, 10_000_000),
+        strict=reader.switch("strict"),
         log=reader.path("log"),
         # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
         state_dir=reader.path("state_dir") or Path(f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
@@ -94,6 +101,11 @@ def _check_lease(lease: timedelta) -> None:
         raise UsageError("must lie between 1s and 10m")
 
 
+def _check_linger(linger: timedelta) -> None:
+    if linger > _LONGEST_LINGERING:
+        raise UsageError("must be at most 2m: a tick that lingers runs the code of when it began")
+
+
 def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
     if not timedelta(0) < heartbeat <= lease / 3:
         raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one lost beat loses no run")
@@ -102,11 +114,16 @@ def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
 def _job_file(environ: Mapping[str, str]) -> JobFile | None:
     """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
     if named := environ.get("JOBRUNNER_CONFIG", "").strip():
-        return jobfile.read(Path(named).absolute())
-    if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        beside = Path(app_dir).absolute() / jobfile.NAME
-        return None if _is_missing(beside) else jobfile.read(beside)
-    return None
+        path = Path(named).absolute()
+    elif app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
+        path = Path(app_dir).absolute() / _FILE_NAME
+        if _is_missing(path):
+            return None
+    else:
+        return None
+    from jobrunner import jobfile
+
+    return jobfile.read(path)
 
 
 def _is_missing(path: Path) -> bool:
@@ -136,8 +153,7 @@ def default_database_file() -> Path:
     return Path(home) / ".local" / "share" / "jobrunner" / "jobrunner.db"
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """The text of a setting, "" for none, and where it stands. ``folder`` is where its relative paths begin.
 
     None: in the current folder, as everywhere but in the configuration file.
@@ -156,6 +172,7 @@ class _Reader:
         self._flags = flags
         self._file = file
         self._table = TableReader("settings", {} if file is None else file.settings)
+        self._switches: set[str] = set()
 
     def text(self, name: str) -> str:
         return self._found(name).text
@@ -165,7 +182,8 @@ class _Reader:
         found = self._found(name)
         if not found.text:
             return None
-        return Path(found.text).absolute() if found.folder is None else found.folder / jobfile.local_path(found.text)
+        # The file is UTF-8; as this locale spells it, the bytes count.
+        return Path(found.text).absolute() if found.folder is None else found.folder / os.fsdecode(found.text.encode())
 
     def url(self, name: str) -> str:
         """As it is; but an SQLite file is a path, and one that the file names is meant from the file's folder."""
@@ -192,6 +210,17 @@ class _Reader:
             return int(text)
 
         return self._parsed(name, parse, default)
+
+    def switch(self, name: str) -> bool:
+        """Off unless something says otherwise."""
+
+        def parse(text: str) -> bool:
+            if text.lower() not in _SWITCHES:
+                raise UsageError(f"{text!r} is neither true nor false")
+            return _SWITCHES[text.lower()]
+
+        self._switches.add(name)
+        return self._parsed(name, parse, default=False)
 
     def close(self) -> None:
         """Refuse what the file sets and nobody has asked for."""
@@ -225,7 +254,10 @@ class _Reader:
         value = self._table.take_any(name)
         if isinstance(value, list) and name == "import" and all(isinstance(each, str) for each in value):
             return ",".join(value)
-        if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        if isinstance(value, bool) != (value is not None and name in self._switches):
+            wanted = "true or false" if name in self._switches else "text or a number"
+            raise self._filed_wrong(self._table.wrong(name, f"must be {wanted}"))
+        if value is None or isinstance(value, str | int | float):
             return "" if value is None else str(value)
         raise self._filed_wrong(self._table.wrong(name, "must be text or a number"))
 

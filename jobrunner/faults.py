@@ -8,7 +8,6 @@ test can tell a point that was survived from one that was never reached.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 
 POINTS = (
@@ -36,6 +35,11 @@ CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "lo
 _wanted = os.environ.get("JOBRUNNER_FAULT", "")
 
 
+def are_wanted() -> bool:
+    """Whether the environment names a fault point."""
+    return bool(_wanted)
+
+
 def reach(point: str, cut: Callable[[], None] | None = None) -> None:
     """Pass a fault point. Does nothing unless the environment names it."""
     if _wanted:
@@ -55,6 +59,8 @@ def _act(point: str, cut: Callable[[], None] | None) -> None:
         os.write(descriptor, f"{point} {action} {os.getpid()}\n".encode())
         os.close(descriptor)
     if action == "kill":
+        import signal
+
         os.kill(os.getpid(), signal.SIGKILL)
     elif action == "cut" and cut is not None:
         cut()

@@ -18,7 +18,6 @@ from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.policies import make_policy
 from jobrunner.tables import TableReader, nearest
 
-NAME = "jobrunner.toml"
 _LARGEST_BYTES = 4 * 1024 * 1024
 _SCHEDULE_HINT = "schedules are not read from this file; add one with: jobrunner schedule add"
 _POLICY_KEYS: dict[str, type[Any]] = {
@@ -238,12 +237,8 @@ def _check_disjoint(reader: TableReader, codes: Mapping[str, frozenset[int] | No
 def _path(reader: TableReader, key: str) -> str:
     path = reader.take(key, str) or "."
     _check_text(reader, key, path)
-    return local_path(path)
-
-
-def local_path(text: str) -> str:
-    """A path of the file, which is UTF-8, as this locale spells it: the bytes count."""
-    return os.fsdecode(text.encode())
+    # The file is UTF-8; as this locale spells it, the bytes count.
+    return os.fsdecode(path.encode())
 
 
 def _env(reader: TableReader) -> dict[str, str]:

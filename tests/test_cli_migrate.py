@@ -13,7 +13,7 @@ import pytest
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
-from jobrunner.cli import cli
+from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
 from schemas import objects, schema
 
@@ -204,7 +204,9 @@ def test_no_command_is_left_out_above() -> None:
 
     def every(command: click.Command, path: str) -> set[str]:
         if isinstance(command, click.Group):
-            return {leaf for name, each in command.commands.items() for leaf in every(each, f"{path} {name}".strip())}
+            context = click.Context(command)
+            below = {name: command.get_command(context, name) for name in command.list_commands(context)}
+            return {leaf for name, each in below.items() if each for leaf in every(each, f"{path} {name}".strip())}
         return {path}
 
     leaves = every(cli, "")

@@ -20,7 +20,8 @@ from harness.databases import Copies
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE, _views, metadata
+from jobrunner.store.schema import _views, metadata
+from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 
 MIGRATORS = 6
 INSERTS = {

@@ -3,7 +3,8 @@
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase, wait_for
-from jobrunner.store.schema import SCHEMA_REVISION, VERSION_TABLE, metadata
+from jobrunner.store.schema import metadata
+from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 from schemas import objects, schema
 
 DOWN = ["migrate", "--to", "0"]

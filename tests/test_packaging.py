@@ -18,7 +18,7 @@ import pytest
 from harness import App, Commands, Database, postgresql_only, sqlite_only
 from harness.commands import COMMAND, clean_environment
 from harness.installation import KINDS, Distributions, Installation
-from jobrunner.store.schema import SCHEMA_REVISION
+from jobrunner.store.versions import SCHEMA_REVISION
 
 # The first test that asks builds and installs; what is not about installing needs one kind of it only.
 pytestmark = pytest.mark.timeout(600)

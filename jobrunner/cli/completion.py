@@ -23,3 +23,6 @@ def completion(context: click.Context, shell: str) -> None:
     script = found(root.command, {}, "jobrunner", "_JOBRUNNER_COMPLETE")
     # Not its source(), which asks an installed bash for its version: the script may be for another host.
     click.echo(script.source_template % script.source_vars(), nl=False)
+
+
+COMMANDS = (completion,)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from jobrunner.envfile import read_env_file
+from jobrunner.cli import environment
 
-_ENV_FILE = "JOBRUNNER_ENV_FILE"
-_CONFIG = "JOBRUNNER_CONFIG"
+_ENV_FILE = f"{__name__}.env_file"
+_CONFIG = f"{__name__}.config"
 
 
 def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
@@ -25,15 +24,8 @@ def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
 def _apply_env_file(context: click.Context, _: click.Parameter, given: Path | None) -> None:
     if given is not None:
         context.meta[_ENV_FILE] = given
-    if isinstance(context.command, click.Group):
-        return  # the command itself may name another one
-    variable = os.environ.get(_ENV_FILE, "").strip()
-    path = context.meta.get(_ENV_FILE) or (Path(variable) if variable else None)
-    if path is not None:
-        # As the bytes of the file, whatever encoding the locale has.
-        os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})
-    # Children inherit what the file says, and must be able to say otherwise to a jobrunner that they start.
-    os.environ.pop(_ENV_FILE, None)
+    if not isinstance(context.command, click.Group):  # a group's command itself may name another one
+        environment.add_env_file(context.meta.get(_ENV_FILE))
 
 
 ENV_FILE = click.Option(
@@ -51,8 +43,7 @@ def _apply_config(context: click.Context, _: click.Parameter, given: Path | None
     if given is not None:
         context.meta[_CONFIG] = given
     if not isinstance(context.command, click.Group) and _CONFIG in context.meta:
-        # After the env file, which may name another: a flag wins. Children see the same file.
-        os.environ[_CONFIG] = str(context.meta[_CONFIG].absolute())
+        environment.name_config(context.meta[_CONFIG])
 
 
 CONFIG = click.Option(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import render, session, streams
+from jobrunner.cli import environment, render, session, streams
 from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
 from jobrunner.config import Config
 from jobrunner.enqueueing import new_run
@@ -53,7 +53,7 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     With a --key that was used before, it prints the id of the run that the key stands for. A type that is full
     (max_waiting) refuses with exit code 1, or, where it is to drop, prints nothing.
     """
-    config = session.load()
+    config = environment.load()
     options["idempotency_key"] = options.pop("key")
     new = new_run(
         job_type,
@@ -128,7 +128,7 @@ def discard(job_ids: tuple[int, ...], reason: str) -> None:
 
 def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:
     """Change each run in a transaction of its own: a refused id leaves the others done, and the exit code says so."""
-    database = session.open_database(session.load())
+    database = session.open_database(environment.load())
     all_done = True
     for run_id in dict.fromkeys(job_ids):
         answer = database.write(partial(change, run_id=run_id))
@@ -149,7 +149,7 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
 @click.option("--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log.")
 def show(job_id: int, as_json: bool) -> None:
     """One run: its columns, each attempt with its error and output, and who changed it."""
-    database = session.open_database(session.load())
+    database = session.open_database(environment.load())
     found = database.read(lambda connection: queries.show(connection, job_id))
     if found is None:
         raise NotFoundError(f"there is no run {job_id}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from jobrunner import scheduling
-from jobrunner.cli import render, session
+from jobrunner.cli import environment, render, session
 from jobrunner.cli.status import schedule_row
 from jobrunner.cli.types import read_payload
 from jobrunner.errors import JobrunnerError, NotFoundError, UsageError
@@ -30,7 +30,7 @@ def schedule() -> None:
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="For each run. [default: {}]")
 def add(name: str, job_type: str, cron: str, timezone: str, payload: str) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
-    config = session.load()
+    config = environment.load()
     recurrence = Recurrence.parse(cron, timezone)
     new = {
         "name": _check_name(name),
@@ -60,7 +60,7 @@ def _check_name(name: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def list_(as_json: bool) -> None:
     """The schedules with their next slot."""
-    found = session.open_database(session.load()).read(queries.schedules)
+    found = session.open_database(environment.load()).read(queries.schedules)
     if as_json:
         render.echo_json(found)
     elif found:
@@ -75,9 +75,12 @@ def list_(as_json: bool) -> None:
 def remove(name: str) -> None:
     """End a schedule. Its runs and its history stay."""
     who = session.actor()
-    database = session.open_database(session.load())
+    database = session.open_database(environment.load())
     # A name that is not UTF-8 is nobody's, and no database could be asked for it.
     is_askable = storable(name) == name
     if not is_askable or not database.write(lambda connection: store.remove(connection, name, who)):
         raise NotFoundError(f"there is no schedule named {name[:60]!r}")
     render.done(f"schedule {visible(name)}: removed")
+
+
+COMMANDS = (schedule,)

@@ -6,16 +6,14 @@ import getpass
 import os
 import secrets
 import sys
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 import click
 
-from jobrunner import config as settings
-from jobrunner.cli import streams
+from jobrunner import names
+from jobrunner.cli import environment, streams
 from jobrunner.config import Config
-from jobrunner.errors import ConfigurationError, DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import StartFailed, discover_policies
@@ -23,23 +21,14 @@ from jobrunner.model import Owner, Policy
 from jobrunner.store import migrate
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
-from jobrunner.text import one_line, storable
+from jobrunner.text import one_line
 
 _PATIENCE = timedelta(seconds=30)
 
 
-def load(flags: Mapping[str, Any] | None = None) -> Config:
-    """The settings of this process."""
-    for name, value in os.environ.items():
-        if name.startswith("JOBRUNNER_") and storable(value) != value:
-            raise ConfigurationError(f"{name} is not UTF-8")
-    return settings.load(os.environ, flags)
-
-
 def unopened(config: Config, patience: timedelta = _PATIENCE) -> Database:
     """The database that is configured, whether it exists or not; closed when the command ends."""
-    url = config.database_url or f"sqlite:///{settings.default_database_file()}"
-    database = Database(locate(url), patience=patience)
+    database = Database(locate(environment.database_url(config)), patience=patience)
     click.get_current_context().call_on_close(database.close)
     return database
 
@@ -77,7 +66,7 @@ def command_policies(config: Config) -> list[Policy]:
 def _handlers(config: Config) -> list[Policy]:
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
-    owner = Owner(config.host, f"{config.host}:{os.getpid()}:{mark}")
+    owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(config.state_dir, owner, mark)
     try:
         plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands))
@@ -98,7 +87,7 @@ def actor() -> str:
     except (KeyError, OSError):
         name = str(os.getuid())
     # The name may come from LOGNAME, which anybody may have set to anything.
-    return f"{one_line(name, 80)}@{load().host}"
+    return f"{one_line(name, 80)}@{environment.load().host}"
 
 
 def on_terminal() -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import render, session
+from jobrunner.cli import environment, render, session
 from jobrunner.config import Config
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
@@ -19,7 +19,7 @@ from jobrunner.text import visible
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
 def status(as_json: bool) -> None:
     """The database, what is due, running, failing and dead, the schedules, and when each host last ticked."""
-    config = session.load()
+    config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
     found = database.read(lambda connection: queries.status(connection, known))

@@ -7,8 +7,6 @@ import os
 import sys
 from typing import NoReturn, TextIO
 
-import click
-
 
 def read_as_utf8() -> None:
     """Start again in Python's UTF-8 mode where it took the system for one that knows ASCII only.
@@ -38,9 +36,18 @@ def mend() -> None:
 def say(text: str) -> None:
     """To stderr. Where that takes nothing, nobody can be told, and the exit code stands alone."""
     try:
-        click.echo(text, err=True)
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 - to stderr
     except OSError:
         drop(sys.stderr)
+
+
+def complain(message: str, code: int) -> int:
+    """Say what is wrong, on one line, and return the exit code."""
+    from jobrunner.text import one_line, visible
+
+    # A message may quote what a user, a module or a server has said, at any length.
+    say(f"jobrunner: {visible(one_line(message, 1000))}")
+    return code
 
 
 def drop(stream: TextIO) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import render, session
+from jobrunner.cli import environment, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
@@ -21,6 +21,14 @@ from jobrunner.names import check_job_type
 @click.option("--grace", metavar="DURATION", help="On SIGTERM, what handlers get to finish. [default: 10s]")
 @click.option("--concurrency", metavar="N", help="Runs at work on this host, all ticks together. [default: 4]")
 @click.option("--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]")
+@click.option("--strict/--no-strict", default=None, help="Write each end before its child begins the next run.")
+@click.option(
+    "--linger",
+    metavar="[DURATION]",
+    is_flag=False,
+    flag_value="2m",
+    help="Wait for more until the next tick does, this long at most. [without DURATION: 2m]",
+)
 @click.option("--types", metavar="TYPE,…", help="Only these job types.")
 @click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append JSON lines to it.")
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
@@ -30,10 +38,13 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     Recovers runs whose owner died, expands due schedules, and works on due runs until nothing is claimable, the
     batch is full or the budget is used. Then it claims no more, waits for its handlers and exits. Prints nothing
     without a terminal, unless something is wrong with the tick itself.
+
+    With --linger it goes on, whatever the batch and the budget, until the next tick of the same host and types has
+    taken over: what is enqueued meanwhile starts at once.
     """
     from jobrunner.tick import tick as run_tick
 
-    config = session.load({**flags, "log": log_file})
+    config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     # A wait for SQLite's lock ends by itself, and is taken up again, before the watch cuts it as hanging.
@@ -62,7 +73,7 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
         raise click.UsageError("--sql prints the way up only; leave --to out")
     if delete_data and version is None:
         raise click.UsageError("--delete-data belongs to --to")
-    database = session.unopened(session.load())
+    database = session.unopened(environment.load())
     if sql:
         click.echo(migrations.migration_sql(database.location), nl=False)
         return
@@ -77,7 +88,7 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def jobs(as_json: bool) -> None:
     """What this host can run, with its policies."""
-    config = session.load()
+    config = environment.load()
     found = session.policies(config)
     if as_json:
         render.echo_json([policy.as_data() for policy in found])

@@ -17,7 +17,8 @@ from jobrunner.folders import make_private
 from jobrunner.store import dialect
 from jobrunner.store.database import Database
 from jobrunner.store.location import Location
-from jobrunner.store.schema import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE, job_runs, job_state
+from jobrunner.store.schema import job_runs, job_state
+from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 
 
 def migrate(database: Database) -> bool:

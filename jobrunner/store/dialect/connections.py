@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 
-from jobrunner.store import handwritten
+from jobrunner.store import bare, handwritten
 from jobrunner.store.location import Location
 
 _SQLITE_WAL = "PRAGMA journal_mode = WAL"
@@ -29,13 +28,7 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
         hide_parameters=True,
         # A role or database may default to a stricter level, in which SKIP LOCKED fails instead of skipping.
         isolation_level="READ COMMITTED",
-        connect_args={
-            "connect_timeout": max(2, min(5, round(patience.total_seconds()))),
-            # Behind a transaction pooler a prepared statement is on another server connection the next time.
-            "prepare_threshold": None,
-            "application_name": "jobrunner",
-            **({} if "keepalives_idle" in url.query else {"keepalives_idle": 15, "keepalives_interval": 5}),
-        },
+        connect_args=bare.connection_options(patience.total_seconds(), given=url.query),
     )
     event.listen(engine, "connect", handwritten.read_any_instant)
     return engine
@@ -43,10 +36,8 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
 
 def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     assert location.file is not None
-    # mode=rw: a file that is not there is an error here, never silently created empty.
-    uri = f"file:{_quoted(str(location.file))}?mode=rw&uri=true"
     engine = create_engine(
-        f"sqlite:///{uri}",
+        f"sqlite:///{bare.file_uri(location.file)}&uri=true",
         poolclass=NullPool,
         hide_parameters=True,
         json_deserializer=handwritten.read_json,
@@ -54,11 +45,8 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     )
 
     def prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = None
         connection.text_factory = handwritten.read_text
-        connection.execute("PRAGMA foreign_keys = ON")
-        # NORMAL may lose the last commits at a power cut: a finished run would run again.
-        connection.execute("PRAGMA synchronous = FULL")
+        bare.prepare_file_connection(connection)
 
     def begin(connection: Connection) -> None:
         # A deferred transaction that reads and then writes fails at once, whatever the busy timeout.
@@ -68,10 +56,6 @@ def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
-
-
-def _quoted(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def prepare_file(connection: Connection) -> None:
@@ -103,24 +87,11 @@ def waits_unfairly(engine: Engine) -> bool:
 
 
 def connection_cutter(connection: Connection) -> Callable[[], None]:
-    """A function that another thread may call to end whatever this connection is waiting for.
-
-    On PostgreSQL the socket is shut down: a COMMIT to a stopped server ignores every timeout that can
-    be set beforehand.
-    """
+    """A function that another thread may call to end whatever this connection is waiting for."""
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
         return cast(Callable[[], None], driver.interrupt)
-
-    def shut_down() -> None:
-        try:
-            # A duplicate, since the descriptor's number may be closed and used again at this moment.
-            with socket.socket(fileno=os.dup(driver.pgconn.socket)) as connected:
-                connected.shutdown(socket.SHUT_RDWR)
-        except Exception:  # noqa: BLE001 - already closed, which is what was wanted
-            return
-
-    return shut_down
+    return partial(bare.shut_down, driver)
 
 
 def sever(connection: Connection) -> None:

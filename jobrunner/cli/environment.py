@@ -1,0 +1,50 @@
+"""The environment that a command works in: what an env file adds to it, and the settings that it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jobrunner import config as settings
+from jobrunner.config import Config
+from jobrunner.errors import ConfigurationError
+from jobrunner.text import storable
+
+_ENV_FILE = "JOBRUNNER_ENV_FILE"
+_CONFIG = "JOBRUNNER_CONFIG"
+
+
+def add_env_file(named: Path | None) -> None:
+    """Take the variables of the file that is named, else of the one that the environment names.
+
+    To do so again changes nothing. Raises ConfigurationError before anything is taken.
+    """
+    variable = os.environ.get(_ENV_FILE, "").strip()
+    path = named or (Path(variable) if variable else None)
+    if path is not None:
+        from jobrunner.envfile import read_env_file
+
+        # As the bytes of the file, whatever encoding the locale has.
+        os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})
+    # Children inherit what the file says, and must be able to say otherwise to a jobrunner that they start.
+    os.environ.pop(_ENV_FILE, None)
+
+
+def name_config(path: Path) -> None:
+    """Use this configuration file. After the env file, which may name another: a flag wins. Children see the same."""
+    os.environ[_CONFIG] = str(path.absolute())
+
+
+def load(flags: Mapping[str, Any] | None = None) -> Config:
+    """The settings of this process."""
+    for name, value in os.environ.items():
+        if name.startswith("JOBRUNNER_") and storable(value) != value:
+            raise ConfigurationError(f"{name} is not UTF-8")
+    return settings.load(os.environ, flags)
+
+
+def database_url(config: Config) -> str:
+    """The database that is configured, else the embedded default."""
+    return config.database_url or f"sqlite:///{settings.default_database_file()}"

@@ -1,0 +1,89 @@
+"""All commands together, as click sees them; the module of each is imported when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+import jobrunner
+from jobrunner.cli import options, streams
+from jobrunner.errors import JobrunnerError
+
+_HOMES = {
+    **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
+    **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
+    "status": "status",
+    "schedule": "schedules",
+    "completion": "completion",
+}
+_OPTIONS = (options.ENV_FILE, options.CONFIG)
+
+
+class _Commands(click.Group):
+    """Knows the names of its commands by heart: most calls want one of them, and not what the others import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _HOMES and cmd_name not in self.commands:
+            for command in import_module(f"jobrunner.cli.{_HOMES[cmd_name]}").COMMANDS:
+                options.add_to_all(command, _OPTIONS)
+                self.add_command(command)
+        return self.commands.get(cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
+def cli() -> None:
+    """Cron calls `jobrunner tick`; the database you already have is the queue.
+
+    The database is JOBRUNNER_DATABASE_URL, else DATABASE_URL, else an SQLite file in your home folder.
+    """
+
+
+options.add_to_all(cli, _OPTIONS)
+
+
+# Its message is the whole help text. Older versions of click show it themselves.
+_NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
+    (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
+)
+
+
+def run() -> int:
+    """Run the command that the command line names, and return the exit code. Every error is one line on stderr."""
+    try:
+        code = cli.main(standalone_mode=False, prog_name="jobrunner")
+        sys.stdout.flush()
+    except click.exceptions.Exit as request:
+        code = request.exit_code
+    except (click.exceptions.Abort, EOFError):
+        code = streams.complain("interrupted", 130)
+    except _NO_ARGUMENTS as error:
+        streams.say(error.format_message())
+        code = 2
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "jobrunner"
+        code = streams.complain(f"{error.format_message()} (see: {path} --help)", 2)
+    except click.ClickException as error:
+        code = streams.complain(error.format_message(), 2)
+    except JobrunnerError as error:
+        code = streams.complain(str(error), error.exit_code)
+    except SystemExit as request:
+        # So click ends when the reader of a pipe has gone, and after a completion of the shell.
+        gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
+        code = 0 if gone else request.code
+    except OSError as error:
+        code = _cannot_go_on(error)
+    return code if isinstance(code, int) else 0
+
+
+def _cannot_go_on(error: OSError) -> int:
+    streams.drop(sys.stdout)
+    if isinstance(error, BrokenPipeError):
+        # `jobrunner status | head`: the reader has had enough.
+        return 0
+    return streams.complain(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)

@@ -1,0 +1,49 @@
+"""What tests of the idle tick ask: which modules a tick imported, and what it left behind."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness import Commands, Database
+from harness.commands import Completed
+
+HEAVY = ("sqlalchemy", "alembic", "structlog", "click", "rich", "cronsim")
+IN_FULL = ("--budget", "50s")
+"""An option that the short way does not know: the same tick in full."""
+
+_IMPORTED = re.compile(r"^import time:.*\| +(\S+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A tick that has ended."""
+
+    done: Completed
+    imported: frozenset[str]
+    said: str
+
+    @property
+    def was_short(self) -> bool:
+        """Whether none of the heavy libraries was imported."""
+        return not self.imported.intersection(HEAVY)
+
+
+def quiet_hour(database: Database) -> None:
+    """Nothing is due, and somebody has just pruned."""
+    database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
+
+
+def tick(jobrunner: Commands, *words: object, env: Mapping[str, str | None] | None = None, check: bool = True) -> Tick:
+    """Run a tick and see what Python says it imports."""
+    done = jobrunner.tick(*words, env={**(env or {}), "PYTHONPROFILEIMPORTTIME": "1"}, check=check)
+    assert done.stdout == ""
+    imported = frozenset(_IMPORTED.findall(done.stderr))
+    assert "jobrunner.cli" in imported, "Python said nothing about imports"
+    said = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("import time:"))
+    return Tick(done, imported, said)
+
+
+def trails(database: Database) -> list[dict[str, Any]]:
+    """The rows of all ticks, the oldest first."""
+    return database.query("SELECT * FROM job_ticks ORDER BY id")

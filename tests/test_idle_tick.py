@@ -1,0 +1,159 @@
+"""A tick with nothing to do: short, and in all that can be seen of it the same as in full."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from handlers_rows import queue
+from harness import App, Commands, Database, SQLiteDatabase
+from idle_ticks import IN_FULL, quiet_hour, tick, trails
+
+
+@pytest.fixture(autouse=True)
+def nothing_to_do(database: Database) -> None:
+    quiet_hour(database)
+
+
+def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Database) -> None:
+    short = tick(jobrunner)
+    assert (short.was_short, short.said) == (True, "")
+    if isinstance(database, SQLiteDatabase):  # psycopg itself imports these
+        costly = {
+            "dataclasses",
+            "asyncio",
+            "inspect",
+            "logging",
+            "psycopg",
+            "socket",
+            "subprocess",
+            "tomllib",
+            "zoneinfo",
+        }
+        assert not short.imported & costly
+    assert not tick(jobrunner, *IN_FULL).was_short, "the test would not see a heavy library"
+
+
+def test_an_idle_tick_leaves_the_same_trail(jobrunner: Commands, database: Database) -> None:
+    began_at = database.now() - timedelta(seconds=1)
+    assert tick(jobrunner, env={"JOBRUNNER_HOST": "here"}).was_short
+    assert not tick(jobrunner, *IN_FULL, env={"JOBRUNNER_HOST": "here"}).was_short
+    short, full = trails(database)
+    for row in (short, full):
+        assert began_at <= row.pop("started_at") <= row.pop("finished_at") <= database.now()
+        host, pid, mark = row.pop("worker").split(":")
+        assert (host, pid.isdigit(), len(mark), row.pop("id") > 0) == ("here", True, 8, True)
+    assert short == full
+    assert (short["host"], short["counts"], short["error"]) == ("here", {}, None)
+    assert [each["host"] for each in jobrunner.status()["ticks"]] == ["here"]
+
+
+def test_the_trail_goes_by_the_moved_clock(jobrunner: Commands, database: Database) -> None:
+    database.set_clock_offset(timedelta(days=-3))
+    quiet_hour(database)
+    assert tick(jobrunner).was_short
+    (trail,) = trails(database)
+    assert abs(trail["started_at"] - database.now()) < timedelta(minutes=1)
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("how", ["flag", "joined flag", "environment", "env file", "configuration file"])
+def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    (tmp_path / "app.env").write_text(f"JOBRUNNER_LOG={log}\n")
+    (tmp_path / "other.toml").write_text('[settings]\nlog = "log"\n')
+    words: dict[str, list[object]] = {
+        "flag": ["--log-file", log],
+        "joined flag": [f"--log-file={log}"],
+        "environment": [],
+        "env file": ["--env-file", tmp_path / "app.env"],
+        "configuration file": ["--config", tmp_path / "other.toml"],
+    }
+    env = {"JOBRUNNER_LOG": str(log)} if how == "environment" else {}
+    assert tick(jobrunner, *words[how], env=env).was_short
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert not tick(jobrunner, *words[how], *IN_FULL, env=env).was_short
+    short, full = lines(log)
+    assert list(short) == list(full)
+    for line in (short, full):
+        assert isinstance(line.pop("seconds"), float)
+        assert len(str(line.pop("at"))) == len("2026-01-01T00:00:00.000+00:00")
+    assert short == full
+
+
+@pytest.mark.parametrize(
+    ("words", "env"),
+    [
+        (IN_FULL, {}),
+        (["--types", "echo"], {}),
+        (["--concurrency", "2"], {}),
+        (["-v"], {}),
+        (["--batch", "1", "--log-file", "/dev/null"], {}),
+        (["--log-file", "/dev/null", "--log-file", "/dev/null"], {}),
+        ([], {"JOBRUNNER_FAULT": "tick.before_close=cut"}),
+        ([], {"JOBRUNNER_LINGER": "1s"}),
+        (["--linger", "1s"], {}),
+    ],
+    ids=str,
+)
+def test_what_the_short_way_does_not_know_goes_the_long_one(
+    jobrunner: Commands, database: Database, words: list[str], env: dict[str, str]
+) -> None:
+    assert not tick(jobrunner, *words, env=env).was_short
+    assert len(trails(database)) == 1
+
+
+def test_what_is_due_is_done(jobrunner: Commands, database: Database) -> None:
+    run_id = queue(database, "echo")
+    assert not tick(jobrunner).was_short
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "succeeded"
+    assert tick(jobrunner).was_short
+    assert [row["counts"] for row in trails(database)][-1] == {}
+
+
+def test_every_ten_minutes_an_idle_tick_prunes(jobrunner: Commands, database: Database) -> None:
+    assert tick(jobrunner, env={"JOBRUNNER_KEEP_TICKS": "1s"}).was_short
+    database.move_clock(timedelta(minutes=11))
+    assert not tick(jobrunner, env={"JOBRUNNER_KEEP_TICKS": "1s"}).was_short
+    (left,) = trails(database)
+    assert left["counts"] == {"pruned": 1}
+
+
+@pytest.mark.parametrize(
+    ("env", "setting"),
+    [
+        ({"JOBRUNNER_LEASE": "soon"}, "JOBRUNNER_LEASE"),
+        ({"JOBRUNNER_HEARTBEAT": "59s"}, "JOBRUNNER_HEARTBEAT"),
+        ({"JOBRUNNER_CONCURRENCY": "0"}, "JOBRUNNER_CONCURRENCY"),
+        ({"JOBRUNNER_CONFIG": "/nonexistent/file.toml"}, "/nonexistent/file.toml"),
+        ({"JOBRUNNER_ENV_FILE": "/nonexistent/file.env"}, "/nonexistent/file.env"),
+        ({"JOBRUNNER_LOG": "/nonexistent/log"}, "/nonexistent/log"),
+    ],
+)
+def test_a_wrong_setting_is_told_by_an_idle_tick(
+    jobrunner: Commands, database: Database, env: dict[str, str], setting: str
+) -> None:
+    wrong = tick(jobrunner, env=env, check=False)
+    assert (wrong.done.returncode, len(wrong.said.splitlines())) == (78, 1)
+    assert setting in wrong.said
+    assert trails(database) == []
+
+
+def test_commands_are_checked_by_an_idle_tick_and_their_limits_left_for_later(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = ["true"]\nmax_waiting = 1\n')
+    assert "sqlalchemy" not in tick(jobrunner).imported
+    assert database.query("SELECT job_type FROM job_types") == []
+    jobrunner.tick(*IN_FULL)
+    assert database.query("SELECT job_type FROM job_types") == []
+    queue(database, "sweep")
+    jobrunner.tick()
+    assert database.value("SELECT max_waiting FROM job_types WHERE job_type = 'sweep'") == 1
+    app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = "true"\n')
+    wrong = tick(jobrunner, check=False)
+    assert (wrong.done.returncode, len(wrong.said.splitlines())) == (78, 1)

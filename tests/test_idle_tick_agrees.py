@@ -1,0 +1,144 @@
+"""The question of the idle tick and the rules of the full one agree, whatever stands in the tables."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from handlers_rows import queue
+from harness import Database
+from jobrunner.errors import SchemaMismatch
+from jobrunner.store import idle, migrate, ticks
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+
+CLOCKS = [timedelta(0), timedelta(hours=1), timedelta(hours=-1), timedelta(minutes=9), timedelta(minutes=-9)]
+LATER, AGO = timedelta(minutes=30), timedelta(minutes=-30)
+Values = dict[str, timedelta | str | None]
+
+RUNS: dict[str, Values] = {
+    "a due run": {"run_at": AGO},
+    "a run for later": {"run_at": LATER},
+    "a due retry": {"status": "failed", "run_at": AGO},
+    "a retry for later": {"status": "failed", "run_at": LATER},
+    "a run that has ended": {"status": "succeeded", "finished_at": AGO},
+    "a dead run": {"status": "dead", "finished_at": AGO},
+    "a run at work": {"status": "running", "locked_until": timedelta(minutes=1)},
+    "a run whose lease is over": {"status": "running", "locked_until": AGO},
+    "a lease from before the clock stepped back": {"status": "running", "locked_until": LATER},
+}
+DEFINITIONS: dict[str, Values] = {
+    "a new schedule": {},
+    "a due schedule": {"next_run_at": AGO},
+    "a schedule for later": {"next_run_at": LATER},
+    "a paused schedule": {"next_run_at": AGO, "paused_at": AGO},
+    "a removed schedule": {"next_run_at": AGO, "removed_at": AGO},
+    "a definition without a schedule": {"schedule": None},
+}
+STATE: dict[str, Values] = {
+    "never pruned": {"pruned_at": None},
+    "pruned a while ago": {"pruned_at": timedelta(minutes=-9)},
+    "to be pruned": {"pruned_at": timedelta(minutes=-11)},
+    "pruned a little ahead": {"pruned_at": timedelta(minutes=9)},
+    "pruned far ahead": {"pruned_at": timedelta(minutes=11)},
+}
+STATEMENTS = {
+    "nothing": "SELECT 1",
+    "too new a schema": "UPDATE job_state SET oldest_code = 2",
+    "an older schema": "UPDATE job_schema_version SET version_num = '0000'",
+    "no version": "DELETE FROM job_schema_version",
+    "no state": "DELETE FROM job_state",
+}
+IDLE = {
+    "a run for later",
+    "a retry for later",
+    "a run that has ended",
+    "a dead run",
+    "a run at work",
+    "a schedule for later",
+    "a paused schedule",
+    "a removed schedule",
+    "a definition without a schedule",
+    "pruned a while ago",
+    "pruned a little ahead",
+    "nothing",
+}
+"""What leaves nothing to do at the moment when it is written."""
+SITUATIONS = [*RUNS, *DEFINITIONS, *STATE, *STATEMENTS]
+
+
+def set_up(database: Database, situation: str) -> None:
+    now = database.now()
+    database.execute("UPDATE job_state SET pruned_at = ?", [now])
+
+    def at(values: Values) -> dict[str, Any]:
+        return {name: now + each if isinstance(each, timedelta) else each for name, each in values.items()}
+
+    if situation in RUNS:
+        values = at(RUNS[situation])
+        if "locked_until" in values:
+            values |= {"locked_by": "here:1:a", "lease_token": "t"}
+        queue(database, "echo", **values)
+    elif situation in DEFINITIONS:
+        row: dict[str, Any] = {"name": "n", "job_type": "echo", "payload": {}, "schedule": "@daily", "timezone": "UTC"}
+        row |= {"source": "cli", "last_slot_at": now, "created_at": now, "updated_at": now}
+        row |= at(DEFINITIONS[situation])
+        marks = ", ".join("?" * len(row))
+        database.execute(f"INSERT INTO job_definitions ({', '.join(row)}) VALUES ({marks})", row.values())
+    elif situation in STATE:
+        database.execute("UPDATE job_state SET pruned_at = ?", at(STATE[situation]).values())
+    else:
+        database.execute(STATEMENTS[situation])
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    opened = Store(locate(database.url), patience=timedelta(seconds=10))
+    yield opened
+    opened.close()
+
+
+def is_idle_in_full(store: Store) -> bool:
+    """What the full tick finds; it takes the turn to prune."""
+    try:
+        store.read(migrate.check_schema)
+    except SchemaMismatch:
+        return False
+    is_due: bool = store.read(ticks.is_anything_due)
+    takes_turn: bool = store.write(ticks.take_prune_turn)
+    return not is_due and not takes_turn
+
+
+def ask(database: Database) -> bool:
+    """What the short way finds; a trail stands if and only if that is: nothing."""
+    answer = idle.was_idle(database.url, "here", "here:1:a", "1")
+    rows = database.query("SELECT host, worker, version, counts, error FROM job_ticks")
+    trail: dict[str, Any] = {"host": "here", "worker": "here:1:a", "version": "1", "counts": {}, "error": None}
+    assert rows == [trail] * answer
+    return answer
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_short_way_is_idle_where_nothing_is_to_be_done(database: Database, situation: str) -> None:
+    set_up(database, situation)
+    assert ask(database) == (situation in IDLE)
+
+
+@pytest.mark.parametrize("situation", [name for name in SITUATIONS if name != "no state"])
+@pytest.mark.parametrize("clock", CLOCKS, ids=str)
+def test_the_short_way_and_the_long_one_agree(
+    database: Database, store: Store, situation: str, clock: timedelta
+) -> None:
+    set_up(database, situation)
+    database.move_clock(clock)
+    if situation not in STATE and clock:
+        database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
+    assert ask(database) == is_idle_in_full(store)
+
+
+def test_a_newer_schema_that_serves_is_left_to_the_long_way(database: Database, store: Store) -> None:
+    set_up(database, "nothing")
+    database.execute("UPDATE job_schema_version SET version_num = '0002'")
+    assert not ask(database)
+    assert is_idle_in_full(store)

@@ -1,0 +1,132 @@
+"""A database's URL is read without SQLAlchemy as with it, or not at all."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import event
+
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.store import bare, dialect
+from jobrunner.store.location import locate
+
+READ = [
+    "postgresql://u:p@h/d",
+    "postgres://u@h:5432/d",
+    "postgresql+psycopg://u:p%40%2Fq@db.example:65535/app_1",
+    "postgresql+psycopg2://h/d",
+    "postgresql+asyncpg://u:@h/d",
+    "  postgresql://u:p@h/d\n",
+    "postgresql://u:p@/d?host=/var/run/postgresql",
+    "postgresql://u@/d?host=%2Ftmp%2Fx&port=54321",
+    "postgresql://u:p@h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+    "postgresql:///d",
+]
+LEFT_ALONE = [
+    "",
+    "nonsense",
+    "mysql://h/d",
+    "postgresql://",
+    "postgresql://h",
+    "postgresql://u:p@q@h/d",
+    "postgresql://u:p/q@h/d",
+    "postgresql://h:0/d",
+    "postgresql://h:65536/d",
+    "postgresql://h:x/d",
+    "postgresql://[::1]/d",
+    "postgresql://h/d%20e",
+    "postgresql://h/d?host=a&host=b",
+    "postgresql://h/d?host=a,b",
+    "postgresql://a,b/d",
+    "postgresql://h/d?connect_timeout=1",
+    "postgresql://h/d?options=-c%20x",
+    "postgresql://h/d?keepalives_idle=1",
+    "postgresql://h/d#x",
+]
+
+
+def options_in_full(url: str) -> dict[str, Any]:
+    """What SQLAlchemy would give to psycopg."""
+    engine = dialect.open_engine(locate(url), patience=timedelta(seconds=3))
+    given: dict[str, Any] = {}
+
+    def note(_: Any, __: Any, ___: Any, parameters: dict[str, Any]) -> None:
+        given.update(parameters)
+        raise ConnectionAbortedError
+
+    event.listen(engine, "do_connect", note)
+    with pytest.raises(ConnectionAbortedError):
+        engine.connect()
+    given.pop("context", None)
+    return given
+
+
+def options(url: str) -> dict[str, Any]:
+    found = bare.server_options(url)
+    return found | bare.connection_options(3, given=found)
+
+
+@pytest.mark.parametrize("url", READ)
+def test_a_plain_url_is_read_alike(url: str) -> None:
+    assert options(url) == options_in_full(url)
+
+
+@pytest.mark.parametrize("url", LEFT_ALONE)
+def test_any_other_url_is_left_alone(url: str) -> None:
+    with pytest.raises(bare.CannotTell):
+        bare.server_options(url)
+
+
+@given(user=st.text(min_size=1), password=st.text(), host=st.sampled_from(["", "h", "10.0.0.1"]))
+def test_any_name_and_password_are_read_alike(user: str, password: str, host: str) -> None:
+    url = f"postgresql://{quote(user, safe='', errors='replace')}:{quote(password, safe='', errors='replace')}@{host}/d"
+    assert options(url) == options_in_full(url)
+
+
+@given(st.text("postgresql:/@?#[]%&=.,hdu0159 \\\n", max_size=40))
+def test_no_url_is_read_in_another_way(text: str) -> None:
+    url = f"postgresql://{text}"
+    try:
+        found = options(url)
+    except bare.CannotTell:
+        return
+    try:
+        in_full = options_in_full(url)
+    except DatabaseUnavailable:
+        pytest.fail("the other commands cannot read it")
+    assert found == in_full
+
+
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("sqlite:////a/b.db", True),
+        ("sqlite:///b.db", True),
+        ("sqlite+aiosqlite:////a b/ü.db", True),
+        ("sqlite:///:memory:", False),
+        ("sqlite:////a/b.db?timeout=1", False),
+        ("sqlite:////a/b%20c.db", False),
+        ("sqlite://host/b.db", False),
+        ("sqlite://", False),
+    ],
+)
+def test_a_file_is_the_same_file(url: str, read: bool) -> None:
+    file = bare.file_of(url)
+    assert (file is not None) == read
+    assert file is None or file == locate(url).file
+
+
+def test_a_file_of_any_name_is_opened_as_it_is_called(tmp_path: Path) -> None:
+    import sqlite3
+
+    for name in ("a b", "a?b", "a#b", "a%20b", "a&mode=rwc"):
+        path = tmp_path / name
+        with pytest.raises(sqlite3.OperationalError):
+            sqlite3.connect(bare.file_uri(path), uri=True)
+        path.touch()
+        sqlite3.connect(bare.file_uri(path), uri=True).close()
+    assert len(list(tmp_path.iterdir())) == 5

@@ -1,0 +1,54 @@
+"""The commands: known by name, imported when called."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+
+from jobrunner.cli import program
+
+CONTEXT = click.Context(program.cli)
+
+
+def test_every_command_of_every_module_is_known() -> None:
+    for module in set(program._HOMES.values()):
+        names = {command.name for command in import_module(f"jobrunner.cli.{module}").COMMANDS}
+        assert names == {name for name, home in program._HOMES.items() if home == module}
+
+
+def test_the_help_lists_every_command_with_its_first_sentence() -> None:
+    text = program.cli.get_help(CONTEXT)
+    for name in program._HOMES:
+        command = program.cli.get_command(CONTEXT, name)
+        assert command is not None
+        assert f"  {name} " in text
+        assert command.get_short_help_str(20).split()[0] in text
+
+
+def walk(command: click.Command) -> list[click.Command]:
+    if not isinstance(command, click.Group):
+        return [command]
+    below = (command.get_command(CONTEXT, name) for name in command.list_commands(CONTEXT))
+    return [command, *(leaf for each in below if each is not None for leaf in walk(each))]
+
+
+def test_every_command_takes_the_env_file_and_the_configuration_file_once() -> None:
+    for command in walk(program.cli):
+        flags = [flag for parameter in command.params for flag in parameter.opts]
+        assert flags.count("--env-file") == flags.count("--config") == 1, command.name
+
+
+def test_an_unknown_command_is_none() -> None:
+    assert program.cli.get_command(CONTEXT, "nothing") is None
+
+
+@pytest.mark.parametrize("words", [["--version"], ["completion", "bash"], ["tick", "--help"]], ids=" ".join)
+def test_what_a_command_does_not_need_is_not_imported(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "jobrunner", *words], capture_output=True, text=True, check=True
+    )
+    imported = {line.rpartition("| ")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in imported
+    assert not imported & ({"cronsim", "jobrunner.cli.runs"} | ({"sqlalchemy"} if words[0] != "tick" else set()))
