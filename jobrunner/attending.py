@@ -164,6 +164,7 @@ class Attendant:
         crew = self._staff.crew_of(attempts[0].run.job_type) if attempts else None
         for attempt in attempts:
             del self.attempts[attempt.run.lease.run_id]
+        self._staff.look_soon()
         for attempt, ending in crew.bury(attempts) if crew else ():
             self._end(attempt, ending)
         process.close()

@@ -15,11 +15,12 @@ from jobrunner.attending import Attendant
 from jobrunner.claiming import Claimer
 from jobrunner.config import Config
 from jobrunner.crews import Crew
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.execute.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.limiting import declare_limits
+from jobrunner.lingering import Lingering
 from jobrunner.log import Log
 from jobrunner.model import Owner
 from jobrunner.staff import Staff
@@ -47,6 +48,7 @@ class Drain:
         stop: StopRequest,
         types: Collection[str] | None,
         watch: Watch,
+        lingering: Lingering | None = None,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._config = config
@@ -55,6 +57,7 @@ class Drain:
         self._supervisor = supervisor
         self._log = log
         self._told = stop
+        self._lingering = lingering
         self._heartbeat = Heartbeat(
             database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
         )
@@ -84,18 +87,24 @@ class Drain:
             while True:
                 self._heartbeat.turn()
                 self._give_back()
+                self._try_to_linger()
                 self._claim()
                 if not self._in_hand.attempts and self._is_settled() and not self._may_go_on():
                     break
                 self._turn()
         finally:
+            if self._lingering is not None:
+                self._lingering.end()
             self._staff.close()
             self._heartbeat.close()
         if self._staff.refusal is not None:
             raise self._staff.refusal
         if self._staff.handlers.has_failed():
             raise HandlersUnavailable(self._staff.handlers.failed_starts[-1])
-        trouble = self._trouble or self._finalizer.trouble
+        trouble = self._finalizer.trouble
+        if self._lingering is None or not isinstance(self._trouble, ConnectionLost) or not self._claimer.is_settled():
+            # A tick that waits loses nothing with its connection, and the next one tells if the database is away.
+            trouble = self._trouble or trouble
         if trouble is not None:
             raise trouble
 
@@ -109,17 +118,22 @@ class Drain:
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
-        soon = self._staff.is_usable() if self._trouble is not None else self._staff.may_begin_more()
+        waits = self._trouble is not None or self._lingering is not None
+        soon = self._staff.is_usable() if waits else self._staff.may_begin_more()
         return self._may_claim() and soon
 
     def _may_claim(self) -> bool:
         return (
             self._told.at is None
             and self._staff.refusal is None
-            and clock.elapsed() < self._budget_ends_at
-            and self.counts["claimed"] < self._config.batch
+            and self._has_time()
             and (bool(self._in_hand.attempts) or not self._has_given_up())
         )
+
+    def _has_time(self) -> bool:
+        if self._lingering is not None:
+            return self._lingering.goes_on()
+        return clock.elapsed() < self._budget_ends_at and self.counts["claimed"] < self._config.batch
 
     def _turn(self) -> None:
         events = self._supervisor.turn(self._pause(), self._gathering_seconds())
@@ -141,6 +155,8 @@ class Drain:
             due.append(try_at)
         if self._may_claim() and not self._suspect_at_work:
             due += self._staff.next_looks()
+        if self._may_claim() and self._lingering is not None:
+            due.append(self._lingering.next_step_at())
         return min(_TURN_SECONDS, min(due, default=float("inf")) - clock.elapsed())
 
     def _gathering_seconds(self) -> float:
@@ -165,6 +181,39 @@ class Drain:
             declare_limits(self._database, ready.policies, self._log)
         except DatabaseUnavailable as error:
             self._take_trouble(error)
+
+    # Lingering.
+
+    def _try_to_linger(self) -> None:
+        if self._lingering is not None:
+            try:
+                self._linger(self._lingering)
+            except DatabaseUnavailable as error:
+                self._take_trouble(error)
+
+    def _linger(self, lingering: Lingering) -> None:
+        """Hear what there is to do, once there are hands for it."""
+        handlers = self._staff.handlers
+        if handlers.has_failed():
+            # What waits for nobody is worked on as in any tick; an older one, that has handlers, stays.
+            lingering.end()
+            self._lingering = None
+        elif not self._may_claim():
+            lingering.end()
+        elif not lingering.has_begun():
+            if handlers.has_learned or not self._config.imports:
+                lingering.begin(self._supervisor)
+        else:
+            # Somebody is kept ready: to start a child takes longer than anybody wants to wait.
+            self._staff.is_settled()
+            if lingering.ask(claimed=self.counts["claimed"], hands_are_free=not self._in_hand.attempts):
+                self._staff.look_soon()
+
+    def _look_again_seconds(self) -> float:
+        if self._lingering is not None and self._lingering.has_begun():
+            # Its question is cheaper than a claim, and calls for one.
+            return float("inf")
+        return _LOOK_AGAIN_SECONDS
 
     # Claiming.
 
@@ -200,21 +249,25 @@ class Drain:
         if not crew.policies or crew.look_at > clock.elapsed():
             return
         policies, room = list(crew.policies.values()), crew.room()
-        wanted = min(room.runs(room.places), self._config.batch - self.counts["claimed"])
+        wanted = room.runs(room.places)
+        if self._lingering is None:
+            wanted = min(wanted, self._config.batch - self.counts["claimed"])
         if wanted > 0:
             claimed = self._claimer.take(policies, wanted, busy=self._staff.busy(), room=room, most=crew.most())
             if len(claimed.runs) < wanted:
-                crew.look_again_in(_LOOK_AGAIN_SECONDS)
+                crew.look_again_in(self._look_again_seconds())
             self._in_hand.take(claimed)
         if crew.look_at <= clock.elapsed() and (spare := crew.growth()):
-            due = self._claimer.count_due(policies, spare)
+            # Those that wait for a child are at work already, as far as the database knows.
+            due = self._claimer.count_due(policies, spare) + crew.has_waiting()
             crew.grow(due - self._supervisor.starting)
             if not due:
-                crew.look_again_in(_LOOK_AGAIN_SECONDS)
+                crew.look_again_in(self._look_again_seconds())
 
     def _give_back(self) -> None:
         try:
-            self._claimer.give_back_unwanted()
+            if self._claimer.give_back_unwanted():
+                self._staff.look_soon()
             if not self._claimer.is_settled():
                 self.counts["released"] += self._claimer.give_back_unanswered()
                 if self._claimer.is_settled():
@@ -233,6 +286,8 @@ class Drain:
     def _take_trouble(self, error: DatabaseUnavailable) -> None:
         """The database is away: ask again in a moment, for as long as a restart takes."""
         self._staff.look_again_in(_LOOK_AGAIN_SECONDS)
+        if self._lingering is not None:
+            self._lingering.end(error)
         if self._trouble is None:
             self._trouble_since = clock.elapsed()
             self._log.error("database", result="unavailable", error=str(error))

@@ -5,20 +5,20 @@ Ticks overlap, on one host and across hosts, and nothing depends on a lock aroun
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 
 import jobrunner
-from jobrunner import clock, recovery, scheduling
+from jobrunner import clock, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
+from jobrunner.lingering import Lingering
 from jobrunner.log import Log
 from jobrunner.model import Owner
 from jobrunner.stopping import StopRequest, listening
@@ -59,8 +59,9 @@ class Tick:
         self._stop = stop
         self._watch = watch
         self._mark = secrets.token_hex(4)
-        self._owner = Owner(config.host, f"{config.host}:{os.getpid()}:{self._mark}")
+        self._owner = Owner(config.host, names.worker(config.host, self._mark))
         self._counts: Counter[str] = Counter()
+        self._lingering: Lingering | None = None
 
     def run(self) -> Counter[str]:
         """Work between the two writes of the trail; an open row is a tick that was killed."""
@@ -71,7 +72,7 @@ class Tick:
         self._database.reach("tick.opened")
         problem: JobrunnerError | None = None
         try:
-            self._work()
+            self._work(tick_id)
         except JobrunnerError as error:
             problem = error
         self._close(tick_id, problem)
@@ -87,14 +88,15 @@ class Tick:
             raise problem
         return self._counts
 
-    def _work(self) -> None:
+    def _work(self, tick_id: int) -> None:
         recovery.recover(self._config, self._database, self._log, self._counts)
         scheduling.expand(self._config, self._database, self._log, self._counts)
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()
-        is_due: bool = self._database.read(ticks.is_anything_due)
-        if is_due and (self._config.imports or self._config.commands):
-            self._drain()
+        if not self._config.imports and not self._config.commands:
+            return
+        if self._config.linger or self._database.read(ticks.is_anything_due):
+            self._drain(tick_id)
 
     def _prune(self) -> None:
         if not self._database.write(ticks.take_prune_turn):
@@ -107,7 +109,7 @@ class Tick:
             if not deleted:
                 return
 
-    def _drain(self) -> None:
+    def _drain(self, tick_id: int) -> None:
         config = self._config
         groups = GroupFile(config.state_dir, self._owner, self._mark)
         if not groups.is_usable:
@@ -117,7 +119,21 @@ class Tick:
             supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
         except OSError as error:
             raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
-        drain = Drain(config, self._owner, self._database, supervisor, self._log, self._stop, self._types, self._watch)
+        if config.linger:
+            self._lingering = Lingering(
+                config, self._owner, self._database, self._log, self._types, tick_id, self._counts
+            )
+        drain = Drain(
+            config,
+            self._owner,
+            self._database,
+            supervisor,
+            self._log,
+            self._stop,
+            self._types,
+            self._watch,
+            self._lingering,
+        )
         with self._stop.waking(supervisor.wake_descriptor):
             try:
                 drain.run()
@@ -127,7 +143,8 @@ class Tick:
                 groups.close()
 
     def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
-        error = None if problem is None else str(problem)
+        trouble = None if self._lingering is None else self._lingering.trouble
+        error = trouble if problem is None else str(problem)
         self._database.reach("tick.before_close")
         # A tick that cannot close its trail has done its work all the same: the open row tells.
         with suppress(DatabaseUnavailable):

@@ -240,6 +240,7 @@ def place_rows() -> Section:
 FLAGS = {
     "--budget": ["soon", "-1s", ESCAPES],
     "--grace": ["soon", "-1s"],
+    "--linger": ["soon", "121s", ESCAPES],
     "--concurrency": ["0", "1001", "many", "1_0"],
     "--batch": ["0", "-5", "1.5"],
 }

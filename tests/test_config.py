@@ -176,6 +176,7 @@ WRONG = {
     "JOBRUNNER_HEARTBEAT": ["soon", "0", "21s", "-1"],
     "JOBRUNNER_BUDGET": ["soon", "-1s", "11y", "9" * 400],
     "JOBRUNNER_GRACE": ["soon", "-1s"],
+    "JOBRUNNER_LINGER": ["soon", "-1s", "2m1s", "yes"],
     "JOBRUNNER_START_LIMIT": ["soon"],
     "JOBRUNNER_CONCURRENCY": ["many", "0", "-1", "1.5", "1001", "9" * 400, "0" * 30 + "1001"],
     "JOBRUNNER_BATCH": ["many", "0", "-1", "٣", "9" * 4301],
@@ -184,6 +185,7 @@ WRONG = {
     "JOBRUNNER_LOG": ["/nonexistent/folder/log", "/", "/proc/log"],
 }
 FLAGS = {"--budget": ["soon", "-1s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
+FLAGS["--linger"] = ["soon", "121s"]
 
 
 @sqlite_only

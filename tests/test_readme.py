@@ -4,7 +4,9 @@ import re
 import subprocess
 import sys
 import tomllib
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
@@ -12,6 +14,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, 
 import pages
 from harness import App, Commands, Database
 from jobrunner import config, jobfile, lifecycle, registry
+from jobrunner.enqueueing import Enqueued, Entry
 from jobrunner.errors import ConfigurationError
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +59,24 @@ def test_enqueueing_in_ones_own_transaction(database: Database, monkeypatch: pyt
     assert database.query("SELECT payload, idempotency_key FROM job_runs") == [
         {"payload": {"name": "Ada"}, "idempotency_key": "greet:812"}
     ]
+
+
+def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_readme.py::test_enqueueing_many_in_ones_own_transaction")
+    monkeypatch.setattr(registry, "_registered", {})
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    handlers = next(each.text for each in pages.read("README.md") if each.saved_as == "jobs.py")
+    users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
+    namespace = {"engine": engine, "Entry": Entry, "timedelta": timedelta, "new_users": lambda _: users}
+    exec(handlers + block.text + block.text.replace("answers", "again"), namespace)
+    engine.dispose()
+    rows = database.query("SELECT id, payload, idempotency_key FROM job_runs ORDER BY id")
+    assert [(row["payload"], row["idempotency_key"]) for row in rows] == [
+        ({"name": "Ada"}, "greet:812"),
+        ({"name": "Grace"}, "greet:813"),
+    ]
+    for answers, created in ((namespace["answers"], True), (namespace["again"], False)):
+        assert answers == [Enqueued(row["id"], created) for row in rows]
 
 
 def test_the_example_of_a_configuration_file_is_read(tmp_path: Path):

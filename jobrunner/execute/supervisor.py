@@ -118,6 +118,14 @@ class Supervisor:
         for descriptor in process.descriptors:
             self._selector.register(descriptor, selectors.EVENT_READ, process)
 
+    def watch(self, descriptor: int) -> None:
+        """Have a turn end when the descriptor is readable, too."""
+        self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
+
+    def unwatch(self, descriptor: int) -> None:
+        """The inverse of ``watch``."""
+        self._unwatch(descriptor)
+
     def hire(self) -> ChildProcess:
         """Take an idle child for work; its output begins anew."""
         child = self.idle.pop(0)
@@ -136,9 +144,12 @@ class Supervisor:
         if gathering_seconds > 0:
             time.sleep(gathering_seconds)
         for key, ready in self._selector.select(max(0.0, timeout_seconds - gathering_seconds)):
-            process: Process | None = key.data
+            process: Process | int | None = key.data
             if process is None:
                 self._drain_wake()
+            elif not isinstance(process, Process):
+                # Whoever has it watched looks what it is.
+                continue
             elif isinstance(process, ChildProcess) and key.fd != self._all[process][0]:
                 if ready & selectors.EVENT_READ:
                     events.extend(self._listen(process))

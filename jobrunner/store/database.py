@@ -86,6 +86,10 @@ class Database:
             self._cutter = dialect.connection_cutter(self._connection)
         return self._connection
 
+    def is_on(self, connection: Connection) -> bool:
+        """Whether this is still the open connection."""
+        return self._connection is connection
+
     def _persist(self, once: Callable[[], T]) -> T:
         # Two waits for a lock, each of the whole patience: for a tick that is half a lease, the most that its main
         # loop may stand still while it holds any.

@@ -1,0 +1,137 @@
+"""What a lingering tick asks of the database while it waits, and what it tells the others.
+
+Every function that takes a connection expects to be in a transaction of ``Database``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, exists, func, literal_column, select, update
+
+from jobrunner.errors import ConnectionLost, JobrunnerError
+from jobrunner.lifecycle import CLAIMABLE
+from jobrunner.model import Owner
+from jobrunner.store import dialect
+from jobrunner.store.database import Database
+from jobrunner.store.dialect import now
+from jobrunner.store.schema import (
+    ANY_RELEASES,
+    job_claimable,
+    job_definitions,
+    job_expandable,
+    job_recoverable,
+    job_runs,
+    job_ticks,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What there is to do now; ``next_in`` is in how many seconds there will be more, infinite if that is not known."""
+
+    is_relieved: bool
+    is_due: bool
+    is_claimable: bool
+    next_in: float
+
+
+def say_listening(connection: Connection, tick_id: int, types: Collection[str] | None) -> None:
+    """From here on this tick hears of every run of these types: an older one of its host may leave."""
+    connection.execute(
+        update(job_ticks).where(job_ticks.c.id == tick_id).values(listening_at=now(), types=_written(types))
+    )
+
+
+def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collection[str] | None) -> Outlook:
+    """Whether a newer tick of the same host and types listens, what is due, and when there will be more."""
+    ticks = job_ticks.c
+    # By the primary key: behind this tick's own row there are a few at most.
+    relieved = exists(
+        select(ticks.id).where(
+            ticks.id > tick_id,
+            ticks.host == owner.host,
+            ticks.types == _written(types),
+            ticks.listening_at.is_not(None),
+            ticks.finished_at.is_(None),
+        )
+    )
+    runs, definitions = job_runs.c, job_definitions.c
+    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    next_run = select(func.min(runs.run_at)).where(
+        runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
+        runs.run_at > now(),
+        ANY_RELEASES,
+    )
+    next_slot = select(func.min(definitions.next_run_at)).where(
+        definitions.schedule.is_not(None),
+        definitions.removed_at.is_(None),
+        definitions.paused_at.is_(None),
+        definitions.next_run_at > now(),
+    )
+    row = connection.execute(
+        select(
+            relieved.label("is_relieved"),
+            exists(select(job_expandable.c.id)).label("is_expandable"),
+            exists(select(job_recoverable.c.id)).label("is_recoverable"),
+            # The earliest one, not just any, as in the idle question.
+            select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery().label("run_at"),
+            next_run.scalar_subquery().label("next_run_at"),
+            next_slot.scalar_subquery().label("next_slot_at"),
+            now().label("now"),
+        )
+    ).one()
+    return Outlook(
+        is_relieved=bool(row.is_relieved),
+        is_due=bool(row.is_expandable or row.is_recoverable),
+        is_claimable=row.run_at is not None,
+        next_in=min(
+            ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
+            default=float("inf"),
+        ),
+    )
+
+
+def _written(types: Collection[str] | None) -> str:
+    return "" if types is None else ",".join(sorted(set(types)))
+
+
+class Doorbell:
+    """Tells that somebody has committed a run, on the connection of the tick's main loop, for as long as that lives.
+
+    ``descriptor`` and ``look_seconds`` as of ``dialect.Bell``.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._bell = database.write(dialect.hang_bell)
+        self._connection = database.connect()
+        self.is_muted = False
+        self.descriptor = self._bell.descriptor
+        self.look_seconds = self._bell.look_seconds
+
+    def rings(self) -> int:
+        """How often it has rung since it was last asked. Raises ConnectionLost."""
+        try:
+            # The database opens a new connection by itself, on which nothing would be heard.
+            if self._database.is_on(self._connection):
+                return self._bell.rings()
+        except OSError:
+            pass
+        raise ConnectionLost(f"lost the connection to the database {self._database.location.label}")
+
+    def mute(self, *, muted: bool) -> None:
+        """Whether nobody is to ring. Raises DatabaseUnavailable."""
+        if muted != self.is_muted:
+            self._database.write(self._bell.mute if muted else self._bell.unmute)
+            self.is_muted = muted
+
+    def close(self) -> None:
+        """Hear nothing more, and be rung for no more."""
+        with suppress(JobrunnerError):
+            if self._database.is_on(self._connection):
+                self.mute(muted=True)
+                self._database.write(self._bell.take_down)
+        self._bell.close()

@@ -1,0 +1,149 @@
+"""`tick --linger` waits for runs, so that one that is enqueued starts at once, without another tick."""
+
+import signal
+import subprocess
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from handlers_rows import attempts_of, queue, run_of, wait_until_running
+from harness import App, Commands, Database, wait_for
+from lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+
+CRASH = """
+@job("crash", max_attempts=1)
+def crash(ctx: Context):
+    os._exit(3)
+"""
+
+
+def ticks(database: Database) -> int:
+    return int(database.value("SELECT count(*) FROM job_ticks"))
+
+
+def test_what_is_enqueued_while_it_waits_is_done_by_the_same_tick(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    by_hand = queue(database, "append")
+    wait_for_success(database, by_hand)
+    by_command = jobrunner.enqueue("append")
+    wait_for_success(database, by_command)
+    assert ticks(database) == 1
+    stop(tick)
+    assert database.value("SELECT error FROM job_ticks") is None
+
+
+def test_what_came_before_it_listened_is_done_too(jobrunner: Commands, database: Database) -> None:
+    early = [queue(database, "append") for _ in range(20)]
+    tick = linger(jobrunner, "--budget", "0s")
+    wait_for_success(database, *early)
+    stop(tick)
+
+
+def test_a_run_that_falls_due_while_it_waits_is_done_when_it_is_due(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    run_id = queue(database, "append", run_at=database.now() + timedelta(seconds=2))
+    wait_for_success(database, run_id)
+    row = run_of(database, run_id)
+    assert row["started_at"] >= row["run_at"]
+    stop(tick)
+
+
+def test_a_slot_that_comes_while_it_waits_is_expanded(jobrunner: Commands, database: Database) -> None:
+    jobrunner("schedule", "add", "hourly", "--cron", "0 * * * *", "--type", "append")
+    tick = linger(jobrunner)
+    past = database.now() - timedelta(hours=1)
+    database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = ?", [past, past])
+    database.wait_until("SELECT count(*) FROM job_runs WHERE scheduled_for IS NOT NULL AND status = 'succeeded'")
+    assert ticks(database) == 1
+    stop(tick)
+
+
+@pytest.mark.promise("P6")
+def test_a_lease_that_expires_while_it_waits_is_recovered(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    past = database.now() - timedelta(seconds=1)
+    lease: dict[str, Any] = {"locked_by": "dead:1:x", "host": "dead", "locked_until": past, "lease_token": "t" * 32}
+    run_id = queue(database, "append", status="running", attempts=1, max_attempts=5, started_at=past, **lease)
+    database.wait_until("SELECT error_type = 'lease_expired' AS seen FROM job_runs WHERE id = ?", [run_id])
+    stop(tick)
+    assert ticks(database) == 1
+
+
+def test_a_child_that_dies_is_replaced_while_it_waits(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(CRASH)
+    tick = linger(jobrunner, "--concurrency", "1")
+    crashing = queue(database, "crash")
+    database.wait_until("SELECT status = 'dead' AS dead FROM job_runs WHERE id = ?", [crashing])
+    wait_for_success(database, queue(database, "append"))
+    assert ticks(database) == 1
+    stop(tick)
+
+
+def test_commands_need_no_child_to_be_waited_for(jobrunner: Commands, app: App, database: Database) -> None:
+    app.path("jobrunner.toml").write_text('[jobs.hello]\ncommand = ["/bin/true"]\n')
+    tick = linger(jobrunner, JOBRUNNER_IMPORT="")
+    wait_for_success(database, queue(database, "hello"))
+    stop(tick)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_waiting_at_once(signum: signal.Signals, jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner, "--grace", "10m")
+    tick.send_signal(signum)
+    check_left_quietly(tick)
+    assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 0
+    assert jobrunner.leftover_processes() == []
+
+
+def test_it_waits_no_longer_than_it_was_told_to_but_sees_its_runs_to_their_end(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    tick = linger(jobrunner, "3s")
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    wait_until_running(database, run_id)
+    wait_for(lambda: [line for line in log_lines(jobrunner, "linger") if line["result"] == "over"], 20)
+    late = queue(database, "append")
+    app.release("go")
+    check_left_quietly(tick)
+    assert run_of(database, run_id)["status"] == "succeeded"
+    assert attempts_of(database, late) == []
+
+
+def test_the_setting_may_stand_in_the_environment_and_zero_means_not_at_all(jobrunner: Commands) -> None:
+    jobrunner("tick", env={"JOBRUNNER_LINGER": "1s"})
+    assert jobrunner.database.value("SELECT count(*) FROM job_ticks WHERE listening_at IS NOT NULL") == 1
+    jobrunner("tick", "--linger", "0s", env={"JOBRUNNER_LINGER": "2m"}, timeout=20)
+    assert jobrunner.database.value("SELECT count(*) FROM job_ticks WHERE listening_at IS NULL") == 1
+
+
+@pytest.mark.parametrize("words", [("--linger", "121s"), ("--linger", "soon")])
+def test_a_time_that_is_too_long_or_none_is_a_mistake(words: tuple[str, str], jobrunner: Commands) -> None:
+    done = jobrunner("tick", *words, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "--linger" in done.stderr
+
+
+def test_a_host_that_can_do_nothing_waits_for_nothing(jobrunner: Commands) -> None:
+    jobrunner("tick", "--linger", env={"JOBRUNNER_IMPORT": ""}, timeout=20)
+
+
+@pytest.mark.promise("P14")
+def test_a_killed_one_is_followed_by_the_next(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    tick.kill()
+    tick.wait(10)
+    waiting = queue(database, "append")
+    after = linger(jobrunner, count=2)
+    wait_for_success(database, waiting, queue(database, "append"))
+    stop(after)
+    assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 1
+
+
+def test_a_plain_tick_beside_it_relieves_nobody(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    jobrunner.tick(env={"JOBRUNNER_HOST": "here"})
+    with pytest.raises(subprocess.TimeoutExpired):
+        tick.wait(2.5)
+    wait_for_success(database, queue(database, "append"))
+    stop(tick)

@@ -1,0 +1,210 @@
+"""What becomes of a waiting tick when nothing rings, or when its database goes away."""
+
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from handlers_rows import queue, status_of, wait_until_running
+from harness import App, Commands, Database, PostgresDatabase, PrivatePostgres, postgresql_only, sqlite_only
+from harness.databases import Copies
+from harness.postgres import Lifeline
+from lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from pooler import pooler
+
+WAITS = """
+SELECT count(*) AS waiting FROM pg_locks JOIN pg_database ON pg_database.oid = database
+WHERE locktype = 'advisory' AND classid = 720615 AND datname = current_database()
+"""
+
+
+@pytest.fixture
+def jobrunner_on_two_phases(app: App, tmp_path: Path) -> Iterator[Commands]:
+    """On a server that lets transactions be prepared."""
+    lifeline = Lifeline({"max_prepared_transactions": "2"})
+    try:
+        copies = Copies(lifeline.server().start())
+        commands = Commands(tmp_path, app, copies.make())
+        yield commands
+        commands.close()
+    finally:
+        lifeline.close()
+
+
+def ended_early(jobrunner: Commands) -> str:
+    (line,) = [line for line in log_lines(jobrunner, "linger") if line["result"] == "ended early"]
+    assert line["level"] == "warning"
+    return str(line["error"])
+
+
+@postgresql_only
+def test_a_bell_that_is_swallowed_only_costs_time(jobrunner: Commands, database: Database) -> None:
+    tick = linger(jobrunner)
+    database.execute("DROP TRIGGER jobrunner_ring ON job_runs")
+    for _ in range(3):
+        wait_for_success(database, queue(database, "append"))
+    stop(tick)
+
+
+@postgresql_only
+def test_behind_a_pooler_it_asks_and_leaves_nothing_behind(jobrunner: Commands, database: Database) -> None:
+    with pooler(database.url) as url:
+        tick = linger(jobrunner, JOBRUNNER_DATABASE_URL=url)
+        assert database.value(WAITS) == 0
+        wait_for_success(database, queue(database, "append"), queue(database, "append"))
+        stop(tick)
+
+
+def rung_for(connection: psycopg.Connection[Any], database: Database) -> bool:
+    """Whether an INSERT rings: what was sent before our own notice comes before it."""
+    queue(database, "nobody_knows_it")
+    database.execute("SELECT pg_notify('jobrunner', 'ours')")
+    heard: list[str] = []
+    while "ours" not in heard:
+        heard += [notice.payload for notice in connection.notifies(timeout=20, stop_after=1)]
+        assert heard, "not even our own notice came"
+    return heard != ["ours"]
+
+
+@postgresql_only
+def test_only_while_a_tick_waits_is_anybody_notified(jobrunner: Commands, database: PostgresDatabase) -> None:
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("LISTEN jobrunner")
+        assert not rung_for(connection, database)
+        tick = linger(jobrunner)
+        assert rung_for(connection, database)
+        stop(tick)
+        assert not rung_for(connection, database)
+        killed = linger(jobrunner)
+        killed.kill()
+        database.wait_until(f"SELECT NOT ({WAITS.replace('count(*) AS waiting', 'count(*) > 0 AS held')}) AS gone")
+        assert not rung_for(connection, database)
+
+
+def test_an_application_may_still_prepare_its_transaction(
+    jobrunner_on_two_phases: Commands,
+) -> None:
+    """PostgreSQL refuses to prepare one that has notified: where that is allowed, nobody is notified."""
+    database = jobrunner_on_two_phases.database
+    assert isinstance(database, PostgresDatabase)
+    tick = linger(jobrunner_on_two_phases)
+    with psycopg.connect(database.url) as connection:
+        connection.tpc_begin("enqueued")
+        connection.execute(
+            "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+            " VALUES ('append', '{}', 'queued', 0, jobrunner_now(), jobrunner_now(), jobrunner_now())"
+        )
+        connection.tpc_prepare()
+        connection.tpc_commit()
+    database.wait_until("SELECT count(*) FROM job_runs WHERE status = 'succeeded'")
+    stop(tick)
+
+
+@postgresql_only
+def test_one_that_no_longer_claims_is_notified_of_nothing(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    tick = linger(jobrunner, "2s")
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    wait_until_running(database, run_id)
+    database.wait_until(f"SELECT waiting = 0 AS none FROM ({WAITS}) AS locks")
+    app.release("go")
+    check_left_quietly(tick)
+
+
+@postgresql_only
+def test_a_flood_mutes_the_bell_for_a_moment_and_is_worked_on(jobrunner: Commands, database: PostgresDatabase) -> None:
+    tick = linger(jobrunner)
+    was_muted = threading.Event()
+    sent = 0
+    insert = (
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " VALUES ('echo', '{}', 'queued', 0, jobrunner_now(), jobrunner_now(), jobrunner_now())"
+    )
+
+    def look() -> None:
+        database.wait_until(f"SELECT waiting = 0 AS none FROM ({WAITS}) AS locks")
+        was_muted.set()
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    with database.connect() as connection:
+        while watcher.is_alive():
+            connection.execute(insert)
+            sent += 1
+    assert was_muted.is_set()
+    database.wait_until(WAITS)
+    database.wait_until(
+        "SELECT count(*) = ? AS done FROM job_runs WHERE status = 'succeeded'", [sent], deadline_seconds=60
+    )
+    assert database.value("SELECT count(*) FROM job_ticks") == 1
+    stop(tick)
+
+
+@postgresql_only
+def test_a_cut_connection_ends_the_waiting_without_a_mail(jobrunner: Commands, database: PostgresDatabase) -> None:
+    tick = linger(jobrunner)
+    assert database.cut_connections() == 1
+    check_left_quietly(tick, 10)
+    assert "lost the connection" in ended_early(jobrunner)
+    (row,) = database.query("SELECT * FROM job_ticks")
+    assert row["finished_at"] is not None
+    assert row["error"] == ended_early(jobrunner)
+
+
+@postgresql_only
+@pytest.mark.promise("P14", on="postgresql")
+def test_runs_at_work_are_seen_to_their_end_when_the_connection_is_cut(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    tick = linger(jobrunner)
+    run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
+    wait_until_running(database, run_id)
+    database.cut_connections()
+    database.wait_until(f"SELECT waiting = 0 AS none FROM ({WAITS}) AS locks")
+    late = queue(database, "append")
+    app.release("go")
+    check_left_quietly(tick)
+    assert (status_of(database, run_id), status_of(database, late)) == ("succeeded", "queued")
+    assert "lost the connection" in ended_early(jobrunner)
+
+
+def test_a_server_that_goes_away_ends_the_waiting_without_a_mail(
+    private_jobrunner: Commands, private_postgres: PrivatePostgres
+) -> None:
+    tick = linger(private_jobrunner)
+    # Not in the middle of its first claim, of which it would have to find out what became.
+    private_postgres.database.wait_until(
+        "SELECT listening_at < jobrunner_now() - interval '3 seconds' AS waits FROM job_ticks"
+    )
+    private_postgres.stop()
+    check_left_quietly(tick)
+    assert "lost the connection" in ended_early(private_jobrunner)
+    private_postgres.start()
+    after = linger(private_jobrunner)
+    wait_for_success(private_postgres.database, queue(private_postgres.database, "append"))
+    stop(after)
+
+
+@sqlite_only
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_is_replaced_or_removed_ends_the_waiting(
+    replaced: bool, jobrunner: Commands, database: Database
+) -> None:
+    path = database.url.removeprefix("sqlite:///")
+    tick = linger(jobrunner)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(path, f"{path}.new")
+    os.remove(path)
+    if replaced:
+        os.rename(f"{path}.new", path)
+    check_left_quietly(tick, 10)
+    assert "lost the connection" in ended_early(jobrunner)
