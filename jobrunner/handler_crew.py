@@ -1,14 +1,9 @@
-"""The crew of plain handlers: children that run one at a time, each with a short line of runs that wait for it.
-
-Only what the kernel still has in its hands can be called back from a line. So a run is either at work, or surely not
-begun; and when something goes wrong with the one at work, those behind it go elsewhere, uncharged.
-"""
+"""The crew of plain handlers: children that run one at a time, each with a short line of runs that wait for it."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from operator import attrgetter
 
 from jobrunner import clock
 from jobrunner.attempt import Attempt, not_begun, run_frame
@@ -18,46 +13,20 @@ from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
 from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
 from jobrunner.lifecycle import Ending
+from jobrunner.line import Given, Line
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Policy, Room
 from jobrunner.pace import AHEAD_SECONDS, Pace
 
 _MOST_FAILED_STARTS = 2
 _SLOW_FACTOR = 4
+_UNACCOUNTED_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
-_LONGEST_GATHERING_SECONDS = 0.02
+_LONGEST_GATHERING_SECONDS = 0.04
 
 
-@dataclass(slots=True)
-class _Given:
-    """A run of ours, from when it was claimed. ``seconds`` is what it adds to the line in which it waits."""
-
-    run: ClaimedRun
-    begin_before: float
-    since: float
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class _Line:
-    """What a child has been given: ``first`` is at work, the others wait for it. Closed: nobody may join."""
-
-    child: ChildProcess
-    first: _Given
-    attempt: Attempt
-    is_closed: bool
-    waiting: deque[_Given] = field(default_factory=deque)
-    seconds: float = 0.0
-
-    def add(self, given: _Given) -> None:
-        self.waiting.append(given)
-        self.seconds += given.seconds
-
-    def advance(self) -> _Given:
-        self.first = self.waiting.popleft()
-        self.seconds -= self.first.seconds
-        return self.first
+_seconds = attrgetter("seconds")
 
 
 class HandlerCrew(Crew):
@@ -72,8 +41,8 @@ class HandlerCrew(Crew):
         self._log = log
         self._most_children = config.concurrency if config.imports else 0
         self._pace = Pace(strict=config.strict)
-        self._lines: dict[ChildProcess, _Line] = {}
-        self._waiting: list[_Given] = []
+        self._lines: dict[ChildProcess, Line] = {}
+        self._waiting: list[Given] = []
 
     # Children.
 
@@ -135,7 +104,7 @@ class HandlerCrew(Crew):
         length, idle = self._pace.line_length(), len(self._supervisor.idle)
         open_lines = self._open_lines()
         ahead = sum(max(0, length - 1 - len(line.waiting)) for line in open_lines)
-        if not idle and 2 * ahead < length * len(open_lines):
+        if not idle and 2 * ahead < (length - 1) * len(open_lines):
             # Nobody is hungry yet: rather one large claim in a moment than many small ones.
             ahead = 0
         return Room(idle, length, ahead)
@@ -145,7 +114,7 @@ class HandlerCrew(Crew):
         return {job_type: children * self._pace.most(job_type) for job_type in self.policies}
 
     def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
-        self._waiting.append(_Given(run, begin_before, clock.elapsed()))
+        self._waiting.append(Given(run, begin_before, clock.elapsed()))
         return None
 
     def deal(self, places: int) -> list[Attempt]:
@@ -166,7 +135,7 @@ class HandlerCrew(Crew):
                 self._waiting.append(given)
         return begun
 
-    def _give_to_idle(self, given: _Given) -> Attempt:
+    def _give_to_idle(self, given: Given) -> Attempt:
         child = self._supervisor.hire()
         frame = self._frame(given)
         is_in_line = child.line_up(frame)
@@ -174,20 +143,19 @@ class HandlerCrew(Crew):
             child.send(frame)
         attempt = self._attempt(given.run, child)
         is_closed = not (is_in_line and self._pace.is_short(given.run.job_type))
-        self._lines[child] = _Line(child, given, attempt, is_closed)
+        self._lines[child] = Line(child, given, attempt, is_closed)
         return attempt
 
-    def _line_up(self, given: _Given) -> bool:
-        lines = [line for line in self._open_lines() if line.seconds < AHEAD_SECONDS]
-        line = min(lines, key=lambda each: each.seconds, default=None)
-        if line is None or not line.child.line_up(self._frame(given)):
+    def _line_up(self, given: Given) -> bool:
+        line = min(self._open_lines(), key=_seconds, default=None)
+        if line is None or line.seconds >= AHEAD_SECONDS or not line.child.line_up(self._frame(given)):
             return False
         given.seconds = min(AHEAD_SECONDS, self._pace.expected_seconds(given.run.job_type))
         line.add(given)
         line.is_closed = not self._pace.is_short(given.run.job_type)
         return True
 
-    def _frame(self, given: _Given) -> Frame:
+    def _frame(self, given: Given) -> Frame:
         return run_frame(
             given.run,
             self.policies[given.run.job_type],
@@ -199,8 +167,8 @@ class HandlerCrew(Crew):
     def _attempt(self, run: ClaimedRun, child: ChildProcess) -> Attempt:
         return Attempt(run, self.policies[run.job_type], child)
 
-    def _open_lines(self) -> list[_Line]:
-        return [line for line in self._lines.values() if not line.is_closed and line.attempt.stopping is None]
+    def _open_lines(self) -> list[Line]:
+        return [line for line in self._lines.values() if line.is_open()]
 
     # Ending, and taking back.
 
@@ -226,7 +194,7 @@ class HandlerCrew(Crew):
 
     def withdraw(self, run_id: int) -> list[Said]:
         for line in self._lines.values():
-            if any(run_id == given.run.lease.run_id for given in (line.first, *line.waiting)):
+            if line.holds(run_id):
                 never_begun = self._call_back(line)
                 said = self._supervisor.listen(line.child)
                 return [*said, Said(line.child, not_begun(line.first.run))] if never_begun else said
@@ -269,20 +237,24 @@ class HandlerCrew(Crew):
     def gathering_seconds(self) -> float:
         if self._supervisor.idle:
             return 0.0
-        shortest = min((line.seconds for line in self._open_lines()), default=0.0)
-        return min(_LONGEST_GATHERING_SECONDS, shortest / 4)
+        left = (line.seconds_left(self._pace.expected_seconds(line.first.run.job_type)) for line in self._open_lines())
+        return min(_LONGEST_GATHERING_SECONDS, min(left, default=0.0) / 2)
 
-    def _line_of(self, attempt: Attempt) -> _Line | None:
+    def _line_of(self, attempt: Attempt) -> Line | None:
         return next((line for line in self._lines.values() if line.attempt is attempt), None)
 
-    def _stuck_at(self, line: _Line) -> float:
+    def _stuck_at(self, line: Line) -> float:
         expected = self._pace.expected_seconds(line.attempt.run.job_type)
         return line.attempt.began_at + max(_LONGEST_WAIT_SECONDS, min(_SLOW_FACTOR * expected, 1.0))
 
     def _call_back_the_stuck(self) -> None:
         for line in self._lines.values():
-            if line.waiting and self._stuck_at(line) <= clock.elapsed():
+            stuck_since = clock.elapsed() - self._stuck_at(line)
+            if line.waiting and stuck_since >= 0:
                 self._call_back_those_behind(line)
+            if line.waiting and stuck_since >= _UNACCOUNTED_SECONDS:
+                # A child takes one at a time. This one's handler has read what is not its own.
+                line.child.kill()
 
     def _call_back_the_longest(self) -> None:
         """Nothing is due any more, and somebody is idle."""
@@ -290,18 +262,12 @@ class HandlerCrew(Crew):
         if line is not None and line.seconds > _WORTH_MOVING_SECONDS:
             self._call_back_those_behind(line)
 
-    def _call_back_those_behind(self, line: _Line) -> None:
+    def _call_back_those_behind(self, line: Line) -> None:
         if self._call_back(line):
             line.child.line_up(self._frame(line.first))
 
-    def _call_back(self, line: _Line) -> bool:
-        """Take from a child what it has not begun, and close its line. Whether it has not even begun the first."""
-        called_back = set(line.child.call_back())
-        line.is_closed = True
-        behind = [given for given in line.waiting if given.run.lease.run_id in called_back]
-        for given in behind:
-            given.since, given.seconds = clock.elapsed(), 0.0
-            line.waiting.remove(given)
+    def _call_back(self, line: Line) -> bool:
+        """Whether the child has not even begun the first. Those behind it wait for another."""
+        behind, never_begun = line.call_back()
         self._waiting += behind
-        line.seconds = sum(given.seconds for given in line.waiting)
-        return line.first.run.lease.run_id in called_back
+        return never_begun

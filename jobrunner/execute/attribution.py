@@ -33,6 +33,9 @@ class _Attributed(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
+    def close(self) -> None:
+        """Stay open: others write here, too."""
+
     def fileno(self) -> int:
         return self._descriptor
 

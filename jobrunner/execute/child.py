@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import fcntl
 import importlib
 import os
 import resource
@@ -25,6 +24,7 @@ from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.execute import attribution, reports
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
+from jobrunner.execute.streams import Streams
 from jobrunner.registry import Job, registered
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
@@ -75,9 +75,7 @@ class Child:
         self._pid = os.getpid()
         self._is_at_work = False
         self._was_asked_to_stop = False
-        self._output_mark = b""
-        # One of its own: a handler may close or replace the standard streams.
-        self._output_end = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 10)
+        self._streams = Streams()
 
     def serve(self) -> None:
         """Say hello, then run what comes until the other side hangs up."""
@@ -112,7 +110,7 @@ class Child:
 
     def _act(self, frame: Frame) -> None:
         if frame["kind"] == "hello":
-            self._output_mark = bytes.fromhex(frame["output_mark"])
+            self._streams.mark = bytes.fromhex(frame["output_mark"])
             self._import(frame)
         elif frame["kind"] == "run":
             faults.reach("child.received")
@@ -143,6 +141,7 @@ class Child:
             clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
             self._send({"kind": "import_failed", "error": clash})
             return
+        self._streams.keep()
         policies = [job.policy.as_data() for job in registered().values()]
         self._send({"kind": "ready", "policies": policies})
 
@@ -150,6 +149,7 @@ class Child:
         began_at = clock.elapsed()
         if began_at > frame["begin_before"]:
             # Its parent has stood still since: by now the run may be somebody else's.
+            self._streams.end_of_run()
             self._send({"kind": "report", "run_id": frame["run_id"], "outcome": "not_begun"})
             return
         progress = Progress(frame["run_id"], self._send)
@@ -158,13 +158,7 @@ class Child:
             # A copy that the handler forked came back here: it must not answer in the original's name.
             os._exit(0)
         faults.reach("child.handler_returned")
-        for stream in (sys.stdout, sys.stderr):
-            # A handler may have closed or replaced them; its output up to here is what counts.
-            with suppress(Exception):
-                stream.flush()
-        with suppress(OSError):
-            # Up to here the output is this run's.
-            os.write(self._output_end, self._output_mark)
+        self._streams.end_of_run()
         progress.flush()
         self._send({"kind": "report", "run_id": frame["run_id"], "seconds": clock.elapsed() - began_at, **report})
 

@@ -1,0 +1,221 @@
+"""Short runs are handed to a child several at a time; what is promised of a run holds as if each came alone."""
+
+import hashlib
+from collections.abc import Iterable
+
+import pytest
+
+from handlers_rows import queue, run_of, status_of
+from harness import App, Commands, Database, wait_for
+from line_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
+from test_recovery_invariants import assert_consistent, insert_runs, statuses, wait_for_exit
+
+
+@pytest.fixture(autouse=True)
+def quick_handlers(app: App) -> None:
+    app.add(QUICK)
+
+
+@pytest.mark.promise("P1", "P12")
+@pytest.mark.parametrize("places", [1, 3])
+def test_many_short_runs_are_attempted_once_each_by_no_more_children_than_places(
+    jobrunner: Commands, app: App, database: Database, places: int
+) -> None:
+    ids = insert_runs(database, 200, "quick")
+    jobrunner.tick("--concurrency", places)
+    assert ends(database, ids) == {("succeeded", 1, 1): 200}
+    assert begun(app) == dict.fromkeys(ids, 1)
+    assert len({line.pid for line in app.trace()}) <= places
+    assert_consistent(database)
+
+
+def test_short_runs_are_claimed_several_at_a_time(jobrunner: Commands, database: Database) -> None:
+    insert_runs(database, 200, "quick")
+    jobrunner.tick(env=ONE)
+    assert database.value("SELECT count(DISTINCT lease_token) FROM job_attempts") < 100
+
+
+@pytest.mark.promise("P1", "P6")
+def test_runs_behind_a_slow_one_are_given_back_to_whoever_is_idle(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    warm_up(database)
+    head = queue_head(database, act="hold", path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE)
+    wait_for(app.path(f"trace-line-{head}").exists, 30, "a line behind the head")
+    wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
+    assert status_of(database, head) == "running"
+    jobrunner.tick(env={**ONE, "JOBRUNNER_HOST": "other"})
+    assert (tick.poll(), status_of(database, head)) == (None, "running")
+    assert ends(database, followers) == {("succeeded", 1, 1): 20}
+    assert set(hosts_of(database, followers)) == {"other"}
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert ends(database, [head, *followers]) == {("succeeded", 1, 1): 21}
+    assert begun(app).keys() >= {head, *followers}
+    assert set(begun(app).values()) == {1}
+    assert_consistent(database)
+
+
+def hosts_of(database: Database, run_ids: list[int]) -> Iterable[str]:
+    rows = database.query("SELECT run_id, host FROM job_attempts")
+    return [row["host"] for row in rows if row["run_id"] in run_ids]
+
+
+LOOK = """
+import sqlite3
+
+seen = None
+
+
+@job("look")
+def look(ctx: Context):
+    global seen
+    url = os.environ["LOOK_AT"]
+    if seen is None and url.startswith("sqlite"):
+        seen = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=30, isolation_level=None)
+    elif seen is None:
+        import psycopg
+        seen = psycopg.connect(url, autocommit=True)
+    statement = f"SELECT count(*) FROM job_runs WHERE status = 'running' AND id <> {ctx.run_id}"
+    return {"others": seen.execute(statement).fetchone()[0]}
+"""
+STRICT = {"environment": "JOBRUNNER_STRICT=true", "flag": "--strict", "file": "strict = true"}
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("said", [*STRICT, "nowhere"])
+def test_strict_begins_a_run_when_the_one_before_is_written(
+    jobrunner: Commands, app: App, database: Database, said: str
+) -> None:
+    app.add(LOOK)
+    ids = insert_runs(database, 50, "look")
+    env = {**ONE, "LOOK_AT": database.url}
+    if said == "file":
+        app.path("jobrunner.toml").write_text("[settings]\nstrict = true\n")
+    elif said == "environment":
+        env["JOBRUNNER_STRICT"] = "true"
+    jobrunner.tick(*(["--strict"] if said == "flag" else []), env=env)
+    assert ends(database, ids) == {("succeeded", 1, 1): 50}
+    others = [run_of(database, run_id)["result"]["others"] for run_id in ids]
+    # Without it others do wait, or are done and not written yet.
+    assert (max(others) == 0) == (said in STRICT)
+
+
+DIGEST = """
+import hashlib
+
+
+@job("digest")
+def digest(ctx: Context, text: str):
+    leave_trace(ctx)
+    return hashlib.sha256(text.encode()).hexdigest()
+"""
+
+
+@pytest.mark.promise("P1", "P13")
+@pytest.mark.parametrize("places", [1, 3])
+def test_payloads_too_long_for_the_line_arrive_whole_among_short_ones(
+    jobrunner: Commands, app: App, database: Database, places: int
+) -> None:
+    app.add(DIGEST)
+    # 65 536 bytes are the longest message. An umlaut takes six of them.
+    sizes = [*[10] * 20, 60_000, 10, 66_000, 10, 200_000, *range(65_100, 65_600, 20), 10, 66_000, 66_000, *[10] * 20]
+    wanted = [str(n % 10) * size for n, size in enumerate(sizes)]
+    wanted += ["ä" * 10_800, "ä" * 10_950, "ä" * 40_000]
+    texts = {queue(database, "digest", {"text": text}): text for text in wanted}
+    jobrunner.tick("--concurrency", places)
+    assert ends(database, list(texts)) == {("succeeded", 1, 1): len(texts)}
+    results = {row["id"]: row["result"] for row in database.query("SELECT id, result FROM job_runs")}
+    assert results == {run_id: hashlib.sha256(text.encode()).hexdigest() for run_id, text in texts.items()}
+    assert begun(app) == dict.fromkeys(texts, 1)
+
+
+SPANS = """
+def note(word, kind):
+    spans = os.open(os.environ["SPANS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(spans, f"{word} {kind}\\n".encode())
+    os.close(spans)
+
+
+def span(kind):
+    note("begin", kind)
+    time.sleep(0.005)
+    note("end", kind)
+
+
+@job("span")
+def free(ctx: Context):
+    span("free")
+
+
+@job("single", concurrency=1)
+def single(ctx: Context):
+    span("single")
+"""
+COMMAND = """
+[jobs.stamp]
+command = ["/bin/sh", "-c", "echo begin command >> $SPANS; sleep 0.02; echo end command >> $SPANS"]
+pass_env = ["SPANS"]
+"""
+
+
+def most_at_work(app: App, *kinds: str) -> int:
+    """How many of these were at work at once, at most."""
+    at_work = most = 0
+    for line in app.path("spans").read_text().splitlines():
+        word, kind = line.split()
+        at_work += (kind in kinds) * (1 if word == "begin" else -1)
+        most = max(most, at_work)
+    return most
+
+
+@pytest.mark.promise("P2")
+def test_lines_of_two_ticks_use_no_more_than_the_places_of_their_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(SPANS)
+    insert_runs(database, 200, "span")
+    insert_runs(database, 100, "single")
+    settings = {"JOBRUNNER_CONCURRENCY": "2", "SPANS": str(app.path("spans"))}
+    ticks = [jobrunner.start("tick", env=settings) for _ in range(2)]
+    assert [wait_for_exit(tick, 0, 60) for tick in ticks] == ["", ""]
+    assert statuses(database) == {"succeeded": 300}
+    assert database.value("SELECT count(*) FROM job_attempts") == 300
+    assert most_at_work(app, "free", "single") == 2
+    assert most_at_work(app, "single") == 1
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2")
+def test_lines_and_commands_share_the_places_of_their_host(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add(SPANS)
+    app.path("jobrunner.toml").write_text(COMMAND)
+    insert_runs(database, 200, "span")
+    insert_runs(database, 40, "stamp")
+    insert_runs(database, 200, "span")
+    settings = {"SPANS": str(app.path("spans"))}
+    ticks = [jobrunner.start("tick", "--concurrency", "4", env=settings) for _ in range(2)]
+    assert [wait_for_exit(tick, 0, 60) for tick in ticks] == ["", ""]
+    assert statuses(database) == {"succeeded": 440}
+    assert most_at_work(app, "free", "command") <= 4
+    assert most_at_work(app, "free") >= 1
+    assert most_at_work(app, "command") >= 1
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1")
+def test_slow_runs_are_not_kept_back_by_a_stream_of_short_ones(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    slow = []
+    for _ in range(3):
+        slow.append(queue(database, "sleep", {"seconds": 0.3}, run_at=database.now()))
+        insert_runs(database, 700, "quick")
+    jobrunner.tick("--concurrency", "2")
+    assert statuses(database) == {"succeeded": 2103}
+    order = [line.run_id for line in app.trace()]
+    places = [order.index(run_id) for run_id in slow]
+    # Its turn is after those that were due before; of what is due later a few lines full may come first.
+    assert all(place <= rank + 300 for place, rank in zip(places, (0, 701, 1402), strict=True)), places

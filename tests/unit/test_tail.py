@@ -1,0 +1,89 @@
+"""The ends of outputs, told apart by a mark: the same chapters however the bytes arrive."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobrunner.execute.tail import TAIL_BYTES, Chapters, Tail
+
+MARK = b"\0jobrunner 00ab\n"
+# Pieces of the mark itself among them: the worst that a handler may write without knowing it.
+texts = st.lists(
+    st.sampled_from([b"", b"a", b"\n", b"\0", b"\0\0", MARK[:5], MARK[:-1], MARK[1:], b"text "]), max_size=5
+).map(b"".join)
+chapters_of_texts = st.lists(texts.filter(lambda text: MARK not in text), min_size=1, max_size=6)
+
+
+def written(parts: Iterable[bytes]) -> Chapters:
+    chapters = Chapters(MARK)
+    for part in parts:
+        chapters.add(part)
+    return chapters
+
+
+def told(chapters: Chapters, count: int) -> list[str | None]:
+    """What belongs to each of so many runs, one after the other."""
+    found = []
+    for _ in range(count):
+        found.append(chapters.first.text())
+        chapters.turn()
+    return found
+
+
+def split(data: bytes, cuts: Iterable[int]) -> list[bytes]:
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+@given(chapters_of_texts, st.lists(st.integers(0, 1000), max_size=8))
+def test_any_split_gives_the_same_chapters(outputs: list[bytes], cuts: list[int]) -> None:
+    # Also where the end of a text and the mark after it look like a mark that begins earlier.
+    data = b"".join(output + MARK for output in outputs)
+    whole = told(written([data]), len(outputs))
+    assert told(written(split(data, cuts)), len(outputs)) == whole
+    assert whole == [output.decode() or None for output in outputs]
+
+
+def test_a_mark_may_come_byte_by_byte() -> None:
+    data = b"one" + MARK + MARK + b"three" + MARK
+    assert told(written(bytes([byte]) for byte in data), 3) == ["one", None, "three"]
+
+
+def test_without_a_mark_the_next_run_begins_anew() -> None:
+    chapters = written([b"all that is written goes elsewhere"])
+    assert told(chapters, 1) == ["all that is written goes elsewhere"]
+    assert chapters.first.text() is None
+    chapters.add(b"next" + MARK)
+    assert told(chapters, 1) == ["next"]
+
+
+def test_what_begins_like_a_mark_and_is_none_is_output() -> None:
+    chapters = written([MARK[:6]])
+    assert chapters.first.text() is None
+    chapters.add(b"no")
+    assert chapters.first.text() == (MARK[:6] + b"no").decode()
+
+
+def test_of_a_flood_the_end_is_kept_in_its_own_chapter() -> None:
+    flood = b"x" * 70_000 + b"end"
+    chapters = written([b"before" + MARK, flood[:40_000], flood[40_000:] + MARK[:3], MARK[3:] + b"after" + MARK])
+    assert told(chapters, 3) == ["before", flood[-TAIL_BYTES:].decode(), "after"]
+
+
+@given(st.lists(st.binary(max_size=TAIL_BYTES), max_size=8))
+def test_a_tail_is_the_end_of_all_and_counts_all(parts: list[bytes]) -> None:
+    tail = Tail()
+    for part in parts:
+        tail.add(part)
+    data = b"".join(parts)
+    assert tail.bytes_written == len(data)
+    assert tail.text() == (data[-TAIL_BYTES:].decode("utf-8", "replace") if data else None)
+
+
+def test_the_last_line_is_the_last_that_is_not_blank() -> None:
+    tail = Tail()
+    assert tail.last_line() == ""
+    tail.add(b"first\n last one \n\n  \n")
+    assert tail.last_line() == "last one"
