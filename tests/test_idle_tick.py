@@ -90,9 +90,8 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     [
         (IN_FULL, {}),
         (["--types", "echo"], {}),
-        (["--concurrency", "2"], {}),
         (["-v"], {}),
-        (["--batch", "1", "--log-file", "/dev/null"], {}),
+        (["--batch", "1", "--types", "echo"], {}),
         (["--log-file", "/dev/null", "--log-file", "/dev/null"], {}),
         ([], {"JOBRUNNER_FAULT": "tick.before_close=cut"}),
         ([], {"JOBRUNNER_LINGER": "1s"}),
@@ -105,6 +104,22 @@ def test_what_the_short_way_does_not_know_goes_the_long_one(
 ) -> None:
     assert not tick(jobrunner, *words, env=env).was_short
     assert len(trails(database)) == 1
+
+
+def test_settings_in_the_line_keep_it_short(jobrunner: Commands, database: Database) -> None:
+    words = ["--budget", "30s", "--grace=5s", "--concurrency", "2", "--batch", "10"]
+    assert tick(jobrunner, *words).was_short
+    assert len(trails(database)) == 1
+
+
+@pytest.mark.parametrize("words", [["--budget", "soon"], ["--grace=-1s"], ["--concurrency", "0"], ["--batch", "1.5"]])
+def test_a_wrong_setting_in_the_line_is_told_although_nothing_is_due(
+    jobrunner: Commands, database: Database, words: list[str]
+) -> None:
+    refused = tick(jobrunner, *words, check=False)
+    assert refused.done.returncode == 2
+    assert refused.said.startswith(f"jobrunner: {words[0].partition('=')[0]}: ")
+    assert trails(database) == []
 
 
 def test_what_is_due_is_done(jobrunner: Commands, database: Database) -> None:

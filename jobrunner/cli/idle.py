@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-_OPTIONS = ("--env-file", "--config", "--log-file")
+_PATHS = ("--env-file", "--config", "--log-file")
+_SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 
 def was_idle(words: Sequence[str]) -> bool:
@@ -31,7 +32,7 @@ def _understood(words: Sequence[str]) -> dict[str, str] | None:
     left = iter(words[1:])
     for word in left:
         name, is_joined, value = word.partition("=")
-        if name not in _OPTIONS or name in given:
+        if name not in (*_PATHS, *_SETTINGS) or name in given:
             return None
         given[name] = value if is_joined else next(left, "")
     return given if all(value and not value.startswith("-") for value in given.values()) else None
@@ -45,11 +46,12 @@ def _tick(given: dict[str, str]) -> bool:
     from jobrunner.cli import environment
     from jobrunner.store import idle
 
-    paths = {name: Path(value) for name, value in given.items()}
+    paths = {name: Path(given[name]) for name in _PATHS if name in given}
+    settings = {name.lstrip("-"): given.get(name) for name in _SETTINGS}
     environment.add_env_file(paths.get("--env-file"))
     if "--config" in paths:
         environment.name_config(paths["--config"])
-    config = environment.load({"log": paths.get("--log-file")})
+    config = environment.load({**settings, "log": paths.get("--log-file")})
     if faults.are_wanted() or config.linger:
         return False
     log = None
