@@ -65,14 +65,17 @@ def not_begun(run: ClaimedRun) -> Frame:
 
 
 class Attempt:
-    """A claimed run in the hands of a process: its clock, and the steps by which it is stopped."""
+    """A claimed run in the hands of a process: its clock, and the steps by which it is stopped.
 
-    def __init__(self, run: ClaimedRun, policy: Policy, process: Process) -> None:
+    Make it before the process is told, so that its clock is never behind. ``began_at`` None: now.
+    """
+
+    def __init__(self, run: ClaimedRun, policy: Policy, process: Process, began_at: float | None = None) -> None:
         self.run = run
         self.policy = policy
         self.process = process
         self.tail: Tail = process.tail
-        self.began_at = clock.elapsed()
+        self.began_at = clock.elapsed() if began_at is None else began_at
         self.stopping: Why | None = None
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []

@@ -137,14 +137,19 @@ class HandlerCrew(Crew):
 
     def _give_to_idle(self, given: Given) -> Attempt:
         child = self._supervisor.hire()
+        attempt = self._attempt(given.run, child)
+        is_in_line = self._send(given, child)
+        is_closed = not (is_in_line and self._pace.is_short(given.run.job_type))
+        self._lines[child] = Line(child, given, attempt, is_closed)
+        return attempt
+
+    def _send(self, given: Given, child: ChildProcess) -> bool:
+        """Whether it went into the line, and not, as what is too long for that, through the channel."""
         frame = self._frame(given)
         is_in_line = child.line_up(frame)
         if not is_in_line:
             child.send(frame)
-        attempt = self._attempt(given.run, child)
-        is_closed = not (is_in_line and self._pace.is_short(given.run.job_type))
-        self._lines[child] = Line(child, given, attempt, is_closed)
-        return attempt
+        return is_in_line
 
     def _line_up(self, given: Given) -> bool:
         line = min(self._open_lines(), key=_seconds, default=None)
@@ -164,8 +169,8 @@ class HandlerCrew(Crew):
             begin_before=given.begin_before,
         )
 
-    def _attempt(self, run: ClaimedRun, child: ChildProcess) -> Attempt:
-        return Attempt(run, self.policies[run.job_type], child)
+    def _attempt(self, run: ClaimedRun, child: ChildProcess, began_at: float | None = None) -> Attempt:
+        return Attempt(run, self.policies[run.job_type], child, began_at)
 
     def _open_lines(self) -> list[Line]:
         return [line for line in self._lines.values() if line.is_open()]
@@ -173,9 +178,11 @@ class HandlerCrew(Crew):
     # Ending, and taking back.
 
     def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
-        seconds = report.get("seconds")
-        if isinstance(seconds, int | float) and seconds >= 0:
-            self._pace.learn(attempt.run.job_type, seconds)
+        told, ended_at = report.get("ended_at"), clock.elapsed()
+        if isinstance(told, int | float):
+            # A handler may forge it: no earlier and no later than it can have been.
+            ended_at = min(max(told, attempt.began_at), ended_at)
+            self._pace.learn(attempt.run.job_type, ended_at - attempt.began_at)
         line = self._line_of(attempt)
         if line is None:
             return None
@@ -189,7 +196,7 @@ class HandlerCrew(Crew):
             del self._lines[line.child]
             self._supervisor.take_back(line.child)
             return None
-        line.attempt = self._attempt(line.advance().run, line.child)
+        line.attempt = self._attempt(line.advance().run, line.child, began_at=ended_at)
         return line.attempt
 
     def withdraw(self, run_id: int) -> list[Said]:
@@ -264,7 +271,7 @@ class HandlerCrew(Crew):
 
     def _call_back_those_behind(self, line: Line) -> None:
         if self._call_back(line):
-            line.child.line_up(self._frame(line.first))
+            self._send(line.first, line.child)
 
     def _call_back(self, line: Line) -> bool:
         """Whether the child has not even begun the first. Those behind it wait for another."""

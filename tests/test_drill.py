@@ -166,6 +166,7 @@ def test_a_hundred_mails_arrive_once_each(
     # The first tick is killed when each of its handlers has a letter under way that the server has not accepted.
     tick = jobrunner.start("tick", env=env)
     wait_for(lambda: mailbox.held == CHILDREN, 60, lambda: f"{mailbox.held} letters under way\n{database.describe()}")
+    wait_for(lambda: statuses(database)["running"] == CHILDREN, 20, "the return of those that waited behind them")
     os.kill(tick.pid, signal.SIGKILL)
     tick.communicate(timeout=20)
     wait_for(lambda: not jobrunner.leftover_processes(), 20, jobrunner.describe_leftovers)

@@ -115,7 +115,7 @@ class Runs(People):
         owner, token, start = request.owner, request.token, request.start
         types = [policy.job_type for policy in request.policies]
         before, at = self.seen.runs, self.at
-        ids = [run.lease.run_id for run in self.write(lambda connection: claims.claim(connection, request))]
+        ids = [run.lease.run_id for run in self.write(lambda connection: claims.claim(connection, request)).runs]
         self.held += [Held(owner, Lease(run_id, token)) for run_id in ids]
         for run_id, row in self.expect(ids).items():
             old = before[run_id]
@@ -224,14 +224,16 @@ class Runs(People):
         """The owner crashes: nobody but recovery will ever end this attempt."""
         self.held.remove(held)
 
-    @rule(pick=picks)
+    @rule(pick=picks, whole=st.booleans())
     @precondition(lambda self: self.claims(live=True))
-    def give_back(self, pick: int) -> None:
-        """The claim as a whole, as if nothing of it had been handed out."""
-        held = chosen(self.claims(live=True), pick)
-        token = held.lease.token
-        old = {row["id"]: row for row in self.seen.runs.values() if row["lease_token"] == token}
-        assert self.write(lambda connection: claims.give_back(connection, token)) == len(old)
+    def give_back(self, pick: int, whole: bool) -> None:
+        """The claim as a whole, as if nothing of it had been handed out; or one run of it, that was never begun."""
+        lease = chosen(self.claims(live=True), pick).lease
+        old = {row["id"]: row for row in self.seen.runs.values() if row["lease_token"] == lease.token}
+        if not whole:
+            old = {lease.run_id: old[lease.run_id]}
+        part = None if whole else [lease.run_id]
+        assert self.write(lambda connection: claims.give_back(connection, lease.token, part)) == len(old)
         for run_id, row in self.expect(old).items():
             uncharged = old[run_id]["attempts"] - (0 if old[run_id]["started_at"] is None else 1)
             status = Status.QUEUED if old[run_id]["cancel_requested_at"] is None else Status.CANCELLED
@@ -274,7 +276,7 @@ class Runs(People):
     def end_all(self, suspect: bool) -> None:
         owner, policies = OWNERS[0], list(POLICIES.values())
         request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, suspect=suspect)
-        for run in self.write(lambda connection: claims.claim(connection, request)):
+        for run in self.write(lambda connection: claims.claim(connection, request)).runs:
             self.write(partial(endings.finalize, owner=owner, lease=run.lease, ending=Ending(Outcome.SUCCEEDED)))
 
 

@@ -34,8 +34,8 @@ EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
 LATE = ("finalize_late", {"pick": 0, "ending": Ending(Outcome.SUCCEEDED)})
 HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
 STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0})],
-    "cancelled ahead of its start, then given back": [CLAIM_AHEAD, CANCEL, ("give_back", {"pick": 0})],
+    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0, "whole": True})],
+    "cancelled ahead of its start, then given back": [CLAIM_AHEAD, CANCEL, ("give_back", {"pick": 0, "whole": True})],
     **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
     **{f"not started, then {outcome}": [CLAIM_AHEAD, end(outcome)] for outcome in ENDS},
     "recovered, then finalized": [CLAIM, EXPIRE, LATE],

@@ -21,8 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import Insert, ReturningInsert
 
+from jobrunner import faults
 from jobrunner.model import Definition
-from jobrunner.store import schedules
+from jobrunner.store import dialect, schedules
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.insertion import insertion, type_of
 from jobrunner.store.schedules import Expanded, Plan
@@ -68,7 +69,7 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
     for each in planned:
         if each.expansion.problem is not None:
             expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem))
-    schedules.before_commit(connection)
+    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
     return Batch(expanded, limited)
 
 

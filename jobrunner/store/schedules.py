@@ -115,13 +115,8 @@ def _expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded 
             expanded = replace(expanded, full=answer)
         else:
             expanded = replace(expanded, run_id=answer.id)
-    before_commit(connection)
-    return expanded
-
-
-def before_commit(connection: Connection) -> None:
-    """The fault point at the end of each transaction that expands."""
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    return expanded
 
 
 def _record_skipped(
