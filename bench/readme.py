@@ -247,7 +247,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _milliseconds(value: float | None) -> str:
-    return f"{value:.2g} ms" if value else ""
+    return f"{float(f'{value:.2g}'):g} ms" if value else ""
 
 
 __all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "shown"]
