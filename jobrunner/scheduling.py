@@ -120,7 +120,7 @@ class _Expander:
             if definition.job_type in self._held:
                 # It would be waited for as long as for the first one of its type.
                 raise LimitHeld("another transaction held the limit of its type a moment ago")
-            expanded = self._committed(lambda each: schedules.expand(each, definition.id, self._plan))
+            expanded = self._committed(lambda each: expansion.expand(each, definition.id, self._plan))
         except LimitHeld as error:
             self._held.add(definition.job_type)
             # Its watermark has not moved: the next tick sees the same slot.

@@ -64,7 +64,7 @@ def _first(connection: Connection, condition: str) -> int:
 
 def expanding(connection: Connection, **told: Any) -> Any:
     ids = schedules.expandable(connection, 1)
-    return schedules.expand(connection, ids[0], lambda _, at: told_of(at, **told)) if ids else None
+    return expansion.expand(connection, ids[0], lambda _, at: told_of(at, **told)) if ids else None
 
 
 def expanding_many(**told: Any) -> Call:
@@ -121,12 +121,12 @@ BUSY: dict[str, Call] = {
     "limits.differing": lambda connection: limits.differing(connection, KNOWN),
     "limits.declare": lambda connection: limits.declare(connection, [Policy("known", max_waiting=5)]),
     "limits.note_dropped": lambda connection: limits.note_dropped(connection, "known_too"),
-    "schedules.expand": expanding,
+    "expansion.expand": expanding,
     "expansion.expand_many": expanding_many(),
     "expansion.expand_many after a misfire": expanding_many(skipped=3),
     "schedules.note_refused": lambda connection: schedules.note_refused(connection, definition(connection), "why"),
-    "schedules.expand after a misfire": partial(expanding, skipped=3),
-    "schedules.expand what cannot be read": partial(expanding, problem="what"),
+    "expansion.expand after a misfire": partial(expanding, skipped=3),
+    "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "claims.claim ahead": claiming(start=False),
     "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"]),
     "runs.cancel": lambda connection: runs.cancel(connection, AT_WORK[0].run_id, "someone"),

@@ -1,9 +1,14 @@
-"""The expansion of many definitions in one transaction: what ``schedules.expand`` does to each, in a few statements."""
+"""The expansion of definitions: watermarks move, and the runs of their slots are inserted, in one transaction.
+
+Every function expects to be the body of one write transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -13,6 +18,7 @@ from sqlalchemy import (
     TableValuedAlias,
     Update,
     bindparam,
+    exc,
     insert,
     literal,
     null,
@@ -22,12 +28,17 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import Insert, ReturningInsert
 
 from jobrunner import faults
+from jobrunner.errors import RowRefused
 from jobrunner.model import Definition
-from jobrunner.store import dialect, schedules
+from jobrunner.payload import encode_payload
+from jobrunner.store import dialect, limits, schedules
 from jobrunner.store.dialect import BigKey, now, rows
-from jobrunner.store.insertion import insertion, type_of
+from jobrunner.store.insertion import NewRun, insertion, type_of
+from jobrunner.store.limits import Occupancy
+from jobrunner.store.runs import insert_if_room
 from jobrunner.store.schedules import Expanded, Plan
 from jobrunner.store.schema import job_definitions, job_events, job_expandable, job_runs, job_types
+from jobrunner.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,16 @@ class Batch:
         return [each.definition.id for each in self.expanded] + [each.id for each in self.limited]
 
 
+def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
+    """Expand one, of whose type no more runs may wait than its limit says.
+
+    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had. With nothing
+    written, raises LimitHeld where an application keeps the type's limit to itself, and RowRefused.
+    """
+    with _rows_refused([definition_id]):
+        return _expand_one(connection, definition_id, plan)
+
+
 def expand_many(connection: Connection, limit: int, seen: Collection[int], plan: Plan) -> Batch:
     """Expand so many of those longest due, in one transaction; not those ``seen``, nor what another tick has.
 
@@ -50,8 +71,41 @@ def expand_many(connection: Connection, limit: int, seen: Collection[int], plan:
     """
     given = {"given": [{"id": each} for each in seen], "limit": limit}
     definition_ids = list(connection.execute(_locking(), given).scalars())
-    with schedules.rows_refused(definition_ids):
+    with _rows_refused(definition_ids):
         return _expand(connection, definition_ids, plan) if definition_ids else Batch([], [])
+
+
+@contextmanager
+def _rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
+    """Raises RowRefused for what the database says of a row that it does not take."""
+    try:
+        yield
+    except (exc.IntegrityError, exc.DataError) as error:
+        raise RowRefused(one_line(f"the database refuses it: {error.orig}"), definition_ids) from None
+
+
+def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
+    # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
+    locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
+    if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
+        return None
+    row = connection.execute(_reading(), {"given": [{"id": definition_id}]}).mappings().one()
+    definition = schedules.definition_of(row)
+    expanded = Expanded(definition, plan(definition, row["now"]), None)
+    slot, problem = expanded.expansion.slot, expanded.expansion.problem
+    if problem is not None:
+        return schedules.record_problem(connection, definition, problem)
+    _move(connection, [expanded])
+    if slot is not None:
+        with limits.not_for_long(connection):
+            answer = insert_if_room(connection, _run_of_slot(definition, slot))
+        if isinstance(answer, Occupancy):
+            _tell_of_skipped(connection, [(definition_id, (slot, slot, 1))], reason="max_waiting")
+            expanded = replace(expanded, full=answer)
+        else:
+            expanded = replace(expanded, run_id=answer.id)
+    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    return expanded
 
 
 def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -> Batch:
@@ -74,24 +128,55 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
 
 
 def _write(connection: Connection, planned: Sequence[Expanded]) -> list[Expanded]:
-    moved, runs, skipped = [], [], []
-    for each in planned:
-        definition, expansion = each.definition, each.expansion
-        watermark = expansion.slot or definition.last_slot_at
-        moved.append({"id": definition.id, "last_slot_at": watermark, "next_run_at": expansion.next_run_at})
-        if expansion.slot is not None:
-            runs.append(schedules.run_of_slot(definition, expansion.slot).columns())
-        if expansion.skipped is not None:
-            detail = schedules.told_of_skipped(*expansion.skipped, reason="misfire")
-            skipped.append({"definition_id": definition.id, "detail": detail})
+    if planned:
+        _move(connection, planned)
+    slots = [(each.definition, each.expansion.slot) for each in planned]
+    runs = [_run_of_slot(definition, slot).columns() for definition, slot in slots if slot is not None]
     run_ids: dict[int, int] = {}
-    if moved:
-        connection.execute(_moving(), {"given": moved})
-    if skipped:
-        connection.execute(_telling_of_skipped(), {"given": skipped})
     if runs:
         run_ids = {row.definition_id: row.id for row in connection.execute(_inserting(), {"given": runs})}
-    return [Expanded(each.definition, each.expansion, run_ids.get(each.definition.id)) for each in planned]
+    return [replace(each, run_id=run_ids.get(each.definition.id)) for each in planned]
+
+
+def _move(connection: Connection, planned: Sequence[Expanded]) -> None:
+    """Move the watermarks, and tell of what was passed over."""
+    moved = [
+        {
+            "id": each.definition.id,
+            "last_slot_at": each.expansion.slot or each.definition.last_slot_at,
+            "next_run_at": each.expansion.next_run_at,
+        }
+        for each in planned
+    ]
+    connection.execute(_moving(), {"given": moved})
+    skipped = [(each.definition.id, each.expansion.skipped) for each in planned if each.expansion.skipped is not None]
+    if skipped:
+        _tell_of_skipped(connection, skipped, reason="misfire")
+
+
+def _tell_of_skipped(
+    connection: Connection, stretches: Sequence[tuple[int, tuple[datetime, datetime, int]]], *, reason: str
+) -> None:
+    """Stretches of slots without runs: of which definition, the first, the last, how many."""
+    skipped = [
+        {
+            "definition_id": definition_id,
+            "detail": {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason},
+        }
+        for definition_id, (first, last, count) in stretches
+    ]
+    connection.execute(_telling_of_skipped(), {"given": skipped})
+
+
+def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:
+    """The run that this slot asks for."""
+    return NewRun(
+        job_type=definition.job_type,
+        payload=encode_payload(definition.payload),
+        run_at=slot,
+        definition_id=definition.id,
+        scheduled_for=slot,
+    )
 
 
 @cache

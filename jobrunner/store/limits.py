@@ -23,7 +23,7 @@ WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Occupancy:
     """How full a type with a limit is. ``waiting`` is counted no further than one beyond the limit."""
 
     job_type: str
@@ -52,13 +52,13 @@ def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def find_full(connection: Connection, job_type: str, policy: Policy | None) -> Room | None:
+def find_full(connection: Connection, job_type: str, policy: Policy | None) -> Occupancy | None:
     """As ``find_room``, but None also while there is room for one more."""
     room = find_room(connection, job_type, policy)
     return None if room is None or room.free else room
 
 
-def find_room(connection: Connection, job_type: str, policy: Policy | None) -> Room | None:
+def find_room(connection: Connection, job_type: str, policy: Policy | None) -> Occupancy | None:
     """Hold the type's limit until the transaction ends, then count. None: the type has no limit.
 
     What ``policy``, the code of this very process, says of the type is written first.
@@ -72,7 +72,7 @@ def find_room(connection: Connection, job_type: str, policy: Policy | None) -> R
         return None
     some = select(literal(1)).where(job_runs.c.job_type == job_type, WAITING).limit(max_waiting + 1).subquery()
     waiting = connection.execute(select(func.count()).select_from(some)).scalar_one()
-    return Room(job_type, waiting, max_waiting, when_full)
+    return Occupancy(job_type, waiting, max_waiting, when_full)
 
 
 _Limit = tuple[int | None, str]

@@ -19,7 +19,7 @@ from jobrunner.store.claims import NO_LOCK
 from jobrunner.store.dialect import now
 from jobrunner.store.dialect.borrowed import Loan, connection_of, dialect_name, first_row
 from jobrunner.store.insertion import Enqueued, NewRun
-from jobrunner.store.limits import Room
+from jobrunner.store.limits import Occupancy
 from jobrunner.store.schema import job_events, job_runs
 from jobrunner.text import one_line
 
@@ -42,7 +42,7 @@ def enqueue(borrowed: Borrowed, new: NewRun, policy: Policy | None = None) -> En
     return Enqueued(None, created=False)
 
 
-def insert_if_room(borrowed: Borrowed, new: NewRun, policy: Policy | None = None) -> Enqueued | Room:
+def insert_if_room(borrowed: Borrowed, new: NewRun, policy: Policy | None = None) -> Enqueued | Occupancy:
     """As ``enqueue``, but a full type is an answer.
 
     A type without a limit costs nothing more than a condition in the first statement. Enqueues of one with a limit wait
@@ -61,7 +61,7 @@ def insert_if_room(borrowed: Borrowed, new: NewRun, policy: Policy | None = None
     return _insert_in_turn(borrowed, new, policy)
 
 
-def _insert_in_turn(borrowed: Borrowed, new: NewRun, policy: Policy | None) -> Enqueued | Room:
+def _insert_in_turn(borrowed: Borrowed, new: NewRun, policy: Policy | None) -> Enqueued | Occupancy:
     # The limit before the key, and by all in this order: two callers with a key each would wait for each other.
     with connection_of(borrowed) as connection:
         full = limits.find_full(connection, new.job_type, policy)

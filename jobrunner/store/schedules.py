@@ -1,29 +1,21 @@
-"""Definitions and the expansion of their slots.
+"""Definitions, and what their expansion asks and tells.
 
 Every function expects to be the body of one write transaction, the listings of any transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, exc, insert, literal, null, select, update
+from sqlalchemy import Connection, case, insert, literal, null, select, update
 
-from jobrunner import faults
-from jobrunner.errors import RowRefused
 from jobrunner.model import Definition
-from jobrunner.payload import encode_payload
-from jobrunner.store import dialect, limits
 from jobrunner.store.dialect import insert_or_skip, now
-from jobrunner.store.insertion import NewRun
-from jobrunner.store.limits import Room
-from jobrunner.store.runs import insert_if_room
+from jobrunner.store.limits import Occupancy
 from jobrunner.store.schema import job_definitions, job_events, job_expandable
-from jobrunner.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ class Expanded:
     expansion: Expansion
     run_id: int | None
     is_new_problem: bool = False
-    full: Room | None = None
+    full: Occupancy | None = None
 
 
 Plan = Callable[[Definition, datetime], Expansion]
@@ -62,83 +54,6 @@ def expandable(connection: Connection, limit: int) -> list[int]:
     columns = job_expandable.c
     statement = select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
     return list(connection.execute(statement).scalars())
-
-
-def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
-    """Move the watermark of one definition and insert the run of its slot, in one transaction.
-
-    ``plan`` gets the definition and the database's now. None: another tick has it at the moment, or had. With nothing
-    written, raises LimitHeld where an application keeps the type's limit to itself, and RowRefused.
-    """
-    with rows_refused([definition_id]):
-        return _expand(connection, definition_id, plan)
-
-
-@contextmanager
-def rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
-    """Raises RowRefused for what the database says of a row that it does not take."""
-    try:
-        yield
-    except (exc.IntegrityError, exc.DataError) as error:
-        raise RowRefused(one_line(f"the database refuses it: {error.orig}"), definition_ids) from None
-
-
-def _expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
-    # Locking the view makes PostgreSQL ask its condition again of a row that another tick just moved.
-    locked = select(job_expandable.c.id).where(job_expandable.c.id == definition_id)
-    if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
-        return None
-    columns = job_definitions.c
-    row = (
-        connection.execute(select(job_definitions, now().label("now")).where(columns.id == definition_id))
-        .mappings()
-        .one()
-    )
-    definition = definition_of(row)
-    expansion = plan(definition, row["now"])
-    if expansion.problem is not None:
-        return record_problem(connection, definition, expansion.problem)
-    watermark = definition.last_slot_at if expansion.slot is None else expansion.slot
-    connection.execute(
-        update(job_definitions)
-        .where(columns.id == definition_id)
-        .values(last_slot_at=watermark, next_run_at=expansion.next_run_at, last_error=null(), updated_at=row["now"])
-    )
-    if expansion.skipped is not None:
-        _record_skipped(connection, definition_id, *expansion.skipped, reason="misfire")
-    expanded = Expanded(definition, expansion, None)
-    if expansion.slot is not None:
-        with limits.not_for_long(connection):
-            answer = insert_if_room(connection, run_of_slot(definition, expansion.slot))
-        if isinstance(answer, Room):
-            _record_skipped(connection, definition_id, expansion.slot, expansion.slot, 1, reason="max_waiting")
-            expanded = replace(expanded, full=answer)
-        else:
-            expanded = replace(expanded, run_id=answer.id)
-    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
-    return expanded
-
-
-def _record_skipped(
-    connection: Connection, definition_id: int, first: datetime, last: datetime, count: int, *, reason: str
-) -> None:
-    _record(connection, "tick", "skip slots", definition_id, told_of_skipped(first, last, count, reason=reason))
-
-
-def told_of_skipped(first: datetime, last: datetime, count: int, *, reason: str) -> dict[str, Any]:
-    """What the audit trail says of a stretch of slots without runs."""
-    return {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason}
-
-
-def run_of_slot(definition: Definition, slot: datetime) -> NewRun:
-    """The run that this slot asks for."""
-    return NewRun(
-        job_type=definition.job_type,
-        payload=encode_payload(definition.payload),
-        run_at=slot,
-        definition_id=definition.id,
-        scheduled_for=slot,
-    )
 
 
 def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
