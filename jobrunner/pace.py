@@ -34,10 +34,15 @@ class Pace:
         """How many runs a child should be given: one at work, the others waiting."""
         if self._strict or not self._seconds:
             return 1
-        return 1 + int(min(MOST_IN_LINE - 1, AHEAD_SECONDS / max(self._recent, 1e-6)))
+        return _length_of(self._recent)
 
     def most(self, job_type: str) -> int:
         """How many runs of this type a child should be given."""
         if not self.is_short(job_type):
             return 1
-        return 1 + int(min(MOST_IN_LINE - 1, AHEAD_SECONDS / max(self.expected_seconds(job_type), 1e-6)))
+        return _length_of(self.expected_seconds(job_type))
+
+
+def _length_of(seconds: float) -> int:
+    """Of a line of runs that take so long each."""
+    return 1 + int(min(MOST_IN_LINE - 1, AHEAD_SECONDS / max(seconds, 1e-6)))

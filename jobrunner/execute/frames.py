@@ -59,6 +59,11 @@ class Inbox:
         self._bytes = bytearray()
         self._broken: BrokenFrame | None = None
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the next ``feed`` will raise."""
+        return self._broken is not None
+
     def feed(self, data: bytes) -> list[Frame]:
         """Add what was received. Raises BrokenFrame when it cannot be what ``encode`` made.
 

@@ -128,11 +128,10 @@ class ChildProcess(Process):
         try:
             for _ in range(_MOST_READS):
                 data = self._channel.recv(_READ_BYTES, socket.MSG_DONTWAIT)
-                if not data:
-                    self._fall_silent()
                 frames += self._inbox.feed(data)
-                frames += self._inbox.feed(b"")
-                if len(data) < _READ_BYTES:
+                if not data or self._inbox.is_broken:
+                    self._fall_silent()
+                if len(data) < _READ_BYTES or self._inbox.is_broken:
                     break
         except BlockingIOError:
             pass

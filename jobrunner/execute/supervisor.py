@@ -122,10 +122,6 @@ class Supervisor:
         """Have a turn end when the descriptor is readable, too."""
         self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
 
-    def unwatch(self, descriptor: int) -> None:
-        """The inverse of ``watch``."""
-        self._unwatch(descriptor)
-
     def hire(self) -> ChildProcess:
         """Take an idle child for work; its output begins anew."""
         child = self.idle.pop(0)
@@ -154,7 +150,7 @@ class Supervisor:
                 if ready & selectors.EVENT_READ:
                     events.extend(self._listen(process))
             elif not process.read_output():
-                self._unwatch(key.fd)
+                self.unwatch(key.fd)
         events.extend(self._bury())
         return events
 
@@ -162,7 +158,7 @@ class Supervisor:
         """End all: the idle children by hanging up, whatever is left after a second by force."""
         for process, descriptors in self._all.items():
             if isinstance(process, ChildProcess) and process in self.idle:
-                self._unwatch(descriptors[1])
+                self.unwatch(descriptors[1])
                 process.hang_up()
             else:
                 process.kill()
@@ -197,7 +193,7 @@ class Supervisor:
             elif frame["kind"] in ("progress", "output", "heard", "report"):
                 yield Said(child, frame)
         if child.silent_since is not None and child in self._all:
-            self._unwatch(self._all[child][1])
+            self.unwatch(self._all[child][1])
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
@@ -255,7 +251,7 @@ class Supervisor:
 
     def _forget(self, process: Process) -> Iterator[Event]:
         for descriptor in self._all.pop(process):
-            self._unwatch(descriptor)
+            self.unwatch(descriptor)
         self._groups.remove(process.pid)
         if isinstance(process, ChildProcess) and process in self._starting:
             yield StartFailed(_why_not_started(process, self._starting.pop(process)))
@@ -266,7 +262,8 @@ class Supervisor:
             return
         process.close()
 
-    def _unwatch(self, descriptor: int) -> None:
+    def unwatch(self, descriptor: int) -> None:
+        """Wait for it no more; nothing where nobody did."""
         with suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
 

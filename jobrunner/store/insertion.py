@@ -81,7 +81,7 @@ def insertion_of_one(given: tuple[str, ...], unless_limited: bool) -> ReturningI
 
 
 def insertion(given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False) -> ReturningInsert[Any]:
-    """The one INSERT of runs, of these ``NewRun.columns``; a NOTIFY for who listens belongs into its RETURNING."""
+    """The one INSERT of runs, of these ``NewRun.columns``."""
     values: dict[str, Any] = {
         **given,
         "payload": stored_json(given["payload"]),

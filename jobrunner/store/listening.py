@@ -19,13 +19,13 @@ from jobrunner.store.database import Database
 from jobrunner.store.dialect import now
 from jobrunner.store.schema import (
     ANY_RELEASES,
-    job_claimable,
     job_definitions,
     job_expandable,
     job_recoverable,
     job_runs,
     job_ticks,
 )
+from jobrunner.store.ticks import earliest_claimable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,7 @@ def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collec
             relieved.label("is_relieved"),
             exists(select(job_expandable.c.id)).label("is_expandable"),
             exists(select(job_recoverable.c.id)).label("is_recoverable"),
-            # The earliest one, not just any, as in the idle question.
-            select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery().label("run_at"),
+            earliest_claimable().label("run_at"),
             next_run.scalar_subquery().label("next_run_at"),
             next_slot.scalar_subquery().label("next_slot_at"),
             now().label("now"),

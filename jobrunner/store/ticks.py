@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     Float,
+    ScalarSelect,
     bindparam,
     delete,
     exists,
@@ -57,10 +58,17 @@ def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], 
 
 def is_anything_due(connection: Connection) -> bool:
     """Whether there is anything to recover, expand or claim, whatever its type."""
-    # The earliest claimable run, not just any: for any, the planner expects to meet one soon in a scan of all runs.
-    earliest = select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
+    earliest = earliest_claimable()
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
     return bool(connection.execute(select(or_(earliest.is_not(None), *others))).scalar_one())
+
+
+def earliest_claimable() -> ScalarSelect[Any]:
+    """When the earliest claimable run was due; NULL: there is none.
+
+    Not just any run: for any, the planner expects to meet one soon in a scan of all runs.
+    """
+    return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
 
 
 def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int) -> int:
