@@ -61,7 +61,7 @@ class Drain:
         self._heartbeat = Heartbeat(
             database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
         )
-        self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts)
+        self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts, watch, supervisor.wake)
         self._claimer = Claimer(config, owner, database, self._heartbeat, log)
         self._staff = Staff(config, supervisor, log, types)
         self._in_hand = Attendant(
@@ -96,6 +96,7 @@ class Drain:
             if self._lingering is not None:
                 self._lingering.end()
             self._staff.close()
+            self._finalizer.close()
             self._heartbeat.close()
         if self._staff.refusal is not None:
             raise self._staff.refusal
@@ -111,7 +112,7 @@ class Drain:
     def _is_settled(self) -> bool:
         """Whether nothing is left to be written, or the database has been away for too long."""
         is_given_out = not self._staff.has_waiting() and self._claimer.is_settled()
-        return not self._finalizer.pending and (is_given_out or self._has_given_up())
+        return self._finalizer.is_settled() and (is_given_out or self._has_given_up())
 
     def _has_given_up(self) -> bool:
         return self._trouble is not None and clock.elapsed() - self._trouble_since >= _TROUBLE_SECONDS
@@ -146,7 +147,9 @@ class Drain:
                 self._in_hand.bury(event.process)
         self._in_hand.advance()
         self._stop_if_told()
-        self._finalizer.work()
+        if self._finalizer.work():
+            # Runs whose end was not written yet had kept their type from being claimed.
+            self._staff.look_soon()
         self._in_hand.deal(take_back=self._told.at is not None)
 
     def _pause(self) -> float:

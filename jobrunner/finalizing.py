@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import ConnectionLost, DatabaseUnavailable
+from jobrunner.errors import ConfigurationError, ConnectionLost, DatabaseUnavailable
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.lifecycle import Ending
 from jobrunner.log import Log
@@ -16,16 +19,21 @@ from jobrunner.report import log_ended
 from jobrunner.store import claims, endings
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.endings import Ended, Refusal
+from jobrunner.watch import Watch
+from jobrunner.writing import Writer
 
+Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 _LARGEST_GROUP = 200
+_WORTH_A_WRITER = 20
+"""Runs in a group: a connection of its own is not opened for fewer."""
 _LARGEST_TEXT = 1_000_000
 """Characters in one group: what it writes must be over long before the watch takes it for a call that hangs."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pending:
     """``company`` is how many may share its transaction, itself included: fewer where that has failed."""
 
@@ -45,12 +53,23 @@ class _Pending:
 
 
 class Finalizer:
-    """The attempts that have ended and are not written yet. Main thread only."""
+    """The attempts that have ended and are not written yet. Main thread only; ``wake`` ends its wait for news.
+
+    A large group is written beside the main loop, which deals out the next runs meanwhile, unless writers starve each
+    other in this database.
+    """
 
     def __init__(
-        self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log, counts: Counter[str]
+        self,
+        config: Config,
+        owner: Owner,
+        database: Database,
+        heartbeat: Heartbeat,
+        log: Log,
+        counts: Counter[str],
+        watch: Watch,
+        wake: Callable[[], None],
     ) -> None:
-        self.pending: list[_Pending] = []
         self.trouble: DatabaseUnavailable | None = None
         self._config = config
         self._owner = owner
@@ -58,28 +77,45 @@ class Finalizer:
         self._heartbeat = heartbeat
         self._log = log
         self._counts = counts
+        self._pending: list[_Pending] = []
+        # With the writer, who is made when the first large group comes.
+        self._away: list[_Pending] = []
+        self._make_writer: Callable[[], Writer[Answers]] = partial(Writer, database, watch, wake)
+        self._writer: Writer[Answers] | None = None
+        self._may_write_beside = not database.waits_unfairly
 
     def add(self, run: ClaimedRun, ending: Ending) -> None:
         """An attempt has ended; it is written with the next ``work``."""
-        self.pending.append(_Pending(run, ending, clock.elapsed()))
+        self._pending.append(_Pending(run, ending, clock.elapsed()))
+
+    def is_settled(self) -> bool:
+        """Whether nothing is left to be written."""
+        return not self._pending and not self._away
 
     def next_try_at(self) -> float | None:
-        """When ``work`` has something to do again; None: nothing is pending."""
-        return min((each.try_at for each in self.pending), default=None)
+        """When ``work`` has something to do again, unless it is woken before; None: nothing is planned."""
+        return None if self._away else min((each.try_at for each in self._pending), default=None)
 
-    def work(self) -> None:
-        """Write what is due to be written.
+    def work(self) -> bool:
+        """Write what is due to be written; whether anything was, that was not at once.
 
         Of very many the rest is left to the next turn: meanwhile nobody listens to the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
-        while clock.elapsed() <= ends_at and (group := self._next_group()):
+        was_answered = self._hear_writer()
+        while not self._away and clock.elapsed() <= ends_at and (group := self._next_group()):
             self._try(group)
-            self.pending = [each for each in self.pending if not each.is_settled]
+            self._pending = [each for each in self._pending if not each.is_settled]
+        return was_answered
+
+    def close(self) -> None:
+        """Let the writer go."""
+        if self._writer is not None:
+            self._writer.close()
 
     def _next_group(self) -> list[_Pending]:
         now = clock.elapsed()
-        due = [each for each in self.pending if each.try_at <= now]
+        due = [each for each in self._pending if each.try_at <= now]
         group: list[_Pending] = []
         length = 0
         for each in due:
@@ -90,17 +126,57 @@ class Finalizer:
         return group
 
     def _try(self, group: list[_Pending]) -> None:
+        write = partial(self._write, [(each.run.lease, each.ending) for each in group])
+        writer = self._writer_for(group)
+        if writer is not None:
+            self._away = group
+            taken = set(group)
+            self._pending = [each for each in self._pending if each not in taken]
+            writer.ask(write)
+            return
         try:
-            answers = self._write(group)
-        except DatabaseUnavailable as error:
-            if isinstance(error, ConnectionLost):
+            answers: Answers | Exception = write(self._database)
+        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the tick from the others
+            answers = error
+        self._take(group, answers)
+
+    def _writer_for(self, group: list[_Pending]) -> Writer[Answers] | None:
+        if not self._may_write_beside or len(group) < _WORTH_A_WRITER:
+            return None
+        if self._writer is None:
+            try:
+                writer = self._make_writer()
+                writer.start()
+            except ConfigurationError:
+                # The host is at its limit of threads; the main one does it as well.
+                self._may_write_beside = False
+                return None
+            self._writer = writer
+        return self._writer
+
+    def _hear_writer(self) -> bool:
+        answers = self._writer.answer() if self._writer is not None else None
+        if answers is None:
+            return False
+        group, self._away = self._away, []
+        self._pending = group + self._pending
+        if isinstance(answers, DatabaseUnavailable):
+            # Perhaps the server takes no more connections: the one that there is may do.
+            self._may_write_beside = False
+        self._take(group, answers)
+        self._pending = [each for each in self._pending if not each.is_settled]
+        return True
+
+    def _take(self, group: list[_Pending], answers: Answers | Exception) -> None:
+        if isinstance(answers, DatabaseUnavailable):
+            if isinstance(answers, ConnectionLost):
                 # It may have been cut because it waited for one row, which somebody holds: the others go on without.
                 self._part(group, 1)
             for each in group:
-                self._postpone(each, error)
-        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the tick from the others
+                self._postpone(each, answers)
+        elif isinstance(answers, Exception):
             if len(group) == 1:
-                self._scrub(group[0], error)
+                self._scrub(group[0], answers)
             # Whichever is to blame is soon alone.
             self._part(group, max(1, len(group) // 2))
         else:
@@ -108,18 +184,17 @@ class Finalizer:
             for each, answer in zip(group, answers, strict=True):
                 self._tell(each, answer)
 
-    def _write(self, group: list[_Pending]) -> list[Ended | Refusal]:
-        ends = [(each.run.lease, each.ending) for each in group]
+    def _write(self, ends: list[tuple[Lease, Ending]], database: Database) -> Answers:
         # Where writers starve each other, every write also renews the leases.
-        due = self._heartbeat.due() if self._database.waits_unfairly else []
+        due = self._heartbeat.due() if database.waits_unfairly else []
 
-        def work(connection: Connection) -> tuple[list[Ended | Refusal], dict[Lease, bool]]:
+        def work(connection: Connection) -> tuple[Answers, dict[Lease, bool]]:
             answers = endings.finalize_all(connection, self._owner, ends)
             return answers, claims.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
-        answers, renewed = self._database.write(work)
-        self._database.reach("finalize.committed")
+        answers, renewed = database.write(work)
+        database.reach("finalize.committed")
         self._heartbeat.renewed(renewed, sent_at)
         return answers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 AHEAD_SECONDS = 0.15
 """What waits in front of a child is about so much work: nothing is kept from another host for longer."""
-MOST_IN_LINE = 128
+MOST_IN_LINE = 256
 _INERTIA = 8
 
 

@@ -165,3 +165,37 @@ def test_a_group_whose_commit_got_no_answer_is_found_to_be_applied(group: Group)
     assert len(group.told("finalized")) > 1
     assert sorted(group.told("finalized") + group.told("succeeded")) == ids
     assert_consistent(database)
+
+
+@postgresql_only
+def test_the_next_runs_are_at_work_while_a_group_waits_to_be_written(group: Group) -> None:
+    assert isinstance(group.database, PostgresDatabase)
+    ids = group.insert(GROUP)
+    with group.database.access.admin(group.database.database) as somebody:
+        with group.stopped(GROUP) as tick:
+            somebody.autocommit = False
+            somebody.execute("SELECT id FROM job_runs WHERE id = %s FOR UPDATE", [ids[0]])
+            next_ones = insert_runs(group.database, 3)
+        wait_for(lambda: {line.run_id for line in group.app.trace()} >= set(next_ones), 30, "the next runs")
+        assert [outcomes(group.database, run_id) for run_id in ids] == [[]] * GROUP
+        somebody.rollback()
+    assert wait_for_exit(tick, 0) == ""
+    assert statuses(group.database) == {"succeeded": GROUP + 3}
+    assert_consistent(group.database)
+
+
+@pytest.mark.promise("P14")
+@postgresql_only
+def test_a_server_that_takes_no_more_connections_is_given_a_large_group_all_the_same(group: Group) -> None:
+    assert isinstance(group.database, PostgresDatabase)
+    name = group.database.database
+    ids = group.insert(GROUP)
+    with group.database.access.admin("postgres") as server:
+        with group.stopped(GROUP) as tick:
+            server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT 0')
+        told = wait_for_exit(tick, 0)
+        server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT -1')
+    assert told == ""
+    assert [outcomes(group.database, run_id) for run_id in ids] == [["succeeded"]] * GROUP
+    assert group.told("not finalized") == []
+    assert_consistent(group.database)

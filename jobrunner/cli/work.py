@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     """
     from jobrunner.tick import tick as run_tick
 
+    # What is imported by now stays, and need not be looked through again.
+    gc.freeze()
+    gc.enable()
     config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())

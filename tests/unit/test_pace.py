@@ -24,7 +24,7 @@ def test_nothing_waits_behind_what_is_not_known() -> None:
 
 
 def test_a_short_type_gets_a_line_and_a_slow_one_does_not() -> None:
-    pace = learned(0.001)
+    pace = learned(AHEAD_SECONDS / MOST_IN_LINE / 2)
     assert pace.is_short("a")
     assert pace.most("a") == MOST_IN_LINE
     pace.learn("b", AHEAD_SECONDS * 1.01)
