@@ -1,7 +1,7 @@
 """The only file that may read this host's clock.
 
 Instants come from the database (promise P10). What is read here are durations, and the wall
-clock for the few records that never meet the database: log lines.
+clock for what never meets the database: log lines, and a question that needs none.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ def elapsed() -> float:
 
 
 def utc_now() -> datetime:
-    """This host's idea of now, aware, UTC. For log lines only: never compared with the database's instants."""
+    """This host's idea of now, aware, UTC. Never compared with the database's instants."""
     return datetime.now(UTC)

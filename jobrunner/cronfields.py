@@ -131,7 +131,7 @@ def _split(expression: str) -> list[str]:
     # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
     parts = expression.replace("\t", " ").split()
     if not parts:
-        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', or '@daily'")
+        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', '@daily' or 'every 10m'")
     if parts[0].startswith("@"):
         return _alias(expression, parts)
     if "=" in parts[0]:
@@ -163,6 +163,9 @@ def _alias(expression: str, parts: list[str]) -> list[str]:
             "@reboot is no time, and a tick cannot know of a restart;"
             " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
         )
+    if name == "@every":
+        length = quoted(f"every {' '.join(parts[1:2]) or '10m'}")
+        raise _refusal(expression, f"an interval stands without the @; write {length}")
     if name not in ALIASES:
         raise _refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
     if len(parts) > 1:

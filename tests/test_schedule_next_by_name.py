@@ -1,0 +1,78 @@
+"""`jobrunner schedule next NAME`: what a schedule's next ticks will expand, its policies considered."""
+
+from datetime import datetime, timedelta
+
+from harness import Commands, Database
+from harness.commands import Completed
+from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+
+BERLIN = ("--timezone", "Europe/Berlin")
+
+
+def refused(done: Completed) -> str:
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def add(jobrunner: Commands, name: str, *words: object) -> None:
+    jobrunner("schedule", "add", name, "--type", "echo", "--cron", "30 2 * * *", *BERLIN, *words)
+
+
+def test_a_schedule_by_name_tells_what_ticks_will_expand(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 3, 28))
+    add(jobrunner, "nightly report")
+    found = jobrunner("schedule", "next", "nightly report", "-n", 3, "--json").json()
+    assert [set(each) for each in found] == [{"utc", "local"}] * 3
+    slots = [datetime.fromisoformat(each["utc"]) for each in found]
+    assert slots == [utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1), utc(2026, 3, 30, 0, 30)]
+    for slot in slots:
+        go_to(database, slot + timedelta(seconds=1))
+        jobrunner.tick(env=NO_HANDLERS)
+        # Were it still there, the next one would be passed over.
+        database.execute("UPDATE job_runs SET status = 'cancelled', finished_at = created_at")
+    assert slots_with_runs(database, "nightly report") == slots
+
+
+def test_policies_are_considered(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 3, 28))
+    add(jobrunner, "twice", "--max-runs", 2)
+    add(jobrunner, "ends", "--ends-at", "2026-03-29T12:00:00Z")
+    add(jobrunner, "jittery", "--jitter", "30m")
+    for name, told in (
+        ("twice", "at most 2 runs, of which 0 were made"),
+        ("ends", "no slots after 2026-03-29 12:00:00Z"),
+    ):
+        assert len(jobrunner("schedule", "next", name, "--json").json()) == 2
+        assert told in jobrunner("schedule", "next", name).stdout
+    (found,) = jobrunner("schedule", "next", "jittery", "-n", 1, "--json").json()
+    assert found["utc"] == "2026-03-28T01:30:00Z"
+    go_to(database, utc(2026, 3, 28, 1, 30, 5))
+    jobrunner.tick(env=NO_HANDLERS)
+    run_at = database.value(
+        "SELECT r.run_at FROM job_runs r JOIN job_definitions d ON d.id = r.definition_id WHERE d.name = 'jittery'"
+    )
+    assert datetime.fromisoformat(found["run_at"]) == run_at
+    assert "RUN AT" in jobrunner("schedule", "next", "jittery").stdout
+
+
+def test_a_paused_schedule_says_so(jobrunner: Commands, database: Database) -> None:
+    add(jobrunner, "nightly")
+    jobrunner("schedule", "pause", "nightly")
+    assert "no slot makes a run until it is resumed" in jobrunner("schedule", "next", "nightly").stdout
+
+
+def test_an_unknown_name_is_named(jobrunner: Commands, database: Database) -> None:
+    add(jobrunner, "nightly")
+    told = refused(jobrunner("schedule", "next", "nightli", check=False))
+    assert "'nightli'" in told
+    assert "did you mean 'nightly'?" in told
+    jobrunner("schedule", "remove", "nightly")
+    assert "'nightly'" in refused(jobrunner("schedule", "next", "nightly", check=False))
+
+
+def test_a_schedule_written_by_hand_that_cannot_be_read_is_told(jobrunner: Commands, database: Database) -> None:
+    add(jobrunner, "nightly")
+    database.execute("UPDATE job_definitions SET timezone = 'Mars/Olympus'")
+    told = refused(jobrunner("schedule", "next", "nightly", check=False))
+    assert "the schedule 'nightly' cannot be read: bad time zone 'Mars/Olympus'" in told
