@@ -39,7 +39,6 @@ class Why(Enum):
 
 def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float) -> Frame:
     """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``."""
-    planned = run.scheduled_for or run.run_at
     timeout = run.timeout
     return {
         "kind": "run",
@@ -49,7 +48,7 @@ def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: time
         "attempt": run.attempt,
         "max_attempts": run.max_attempts,
         "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-        "lateness_seconds": max(0.0, (run.started_at - planned).total_seconds()),
+        "lateness_seconds": run.lateness.total_seconds(),
         "started_at": run.started_at.isoformat(),
         "timeout_seconds": None if timeout is None else timeout.total_seconds(),
         # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.

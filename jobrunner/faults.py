@@ -14,6 +14,8 @@ POINTS = (
     "tick.opened",
     "recover.before_commit",
     "recover.committed",
+    "deadline.before_commit",
+    "deadline.committed",
     "expand.before_commit",
     "expand.committed",
     "prune.before_commit",
@@ -29,6 +31,9 @@ POINTS = (
     "tick.before_close",
 )
 """In the order in which a tick passes them. Those in a child cannot cut: a child has no connection of ours."""
+
+COMMAND_POINTS = ("change.before_commit",)
+"""Where a person's command has written all that it changes about a schedule, and nothing of it counts yet."""
 
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 

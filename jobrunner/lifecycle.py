@@ -31,6 +31,7 @@ class Status(StrEnum):
 
 
 CLAIMABLE = (Status.QUEUED, Status.FAILED)
+UNFINISHED = (*CLAIMABLE, Status.RUNNING)
 FINISHED = (Status.SUCCEEDED, Status.DEAD, Status.CANCELLED)
 
 
@@ -47,6 +48,7 @@ class Event(StrEnum):
     RELEASE = "release"
     DROP = "drop"
     CANCEL = "cancel"
+    EXPIRE = "start deadline passed"
     DISCARD = "discard"
     RETRY = "retry"
     FORCE_RETRY = "retry --force"
@@ -73,6 +75,7 @@ TRANSITIONS = (
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
     Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "shut down at work, on_stop = drop"),
     Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
+    Transition(Event.EXPIRE, CLAIMABLE, Status.DEAD, "no attempt may start after it"),
     Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"),
     Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
     Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 from functools import partial
 
-from jobrunner import clock, recovery, scheduling
+from jobrunner import clock, deadlines, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.execute.supervisor import Supervisor
@@ -143,6 +143,7 @@ class Lingering:
             return False
         if outlook.is_due and hands_are_free:
             recovery.recover(self._config, self._database, self._log, self._counts)
+            deadlines.end_overdue(self._database, self._log, self._counts)
             scheduling.expand(self._config, self._database, self._log, self._counts)
             return True
         return outlook.is_claimable

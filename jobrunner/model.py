@@ -13,9 +13,14 @@ DEFAULT_MAX_ATTEMPTS = 5
 DEFAULT_TIMEOUT = timedelta(minutes=15)
 DEFAULT_KILL_AFTER = timedelta(seconds=5)
 MOST_WAITING = 10**9
+DEFAULT_MISFIRE_MOST = 100
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
 OnStop: TypeAlias = Literal["release", "drop"]
+Misfire: TypeAlias = Literal["latest", "skip", "all"]
+Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
+Source: TypeAlias = Literal["command", "code", "file"]
+Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,11 @@ class ClaimedRun:
     scheduled_for: datetime | None
     started_at: datetime
 
+    @property
+    def lateness(self) -> timedelta:
+        """How long after its slot, or else its run_at, it was claimed."""
+        return max(timedelta(0), self.started_at - (self.scheduled_for or self.run_at))
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -135,8 +145,46 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotPolicy:
+    """What becomes of slots that come late or while a run is unfinished. Made by ``make_slot_policy``, which checks it.
+
+    ``misfire_window`` is how late a slot may get its run, ``misfire_most`` how many late ones may with ``misfire`` all.
+    ``start_deadline`` is how long after its run_at a run may still be started, ``jitter`` within how long after its
+    slot it becomes due, ``ends_at`` the last moment that can be a slot, ``max_runs`` how many runs there are to be in
+    all. None: no limit.
+    """
+
+    misfire: Misfire = "latest"
+    misfire_window: timedelta | None = None
+    misfire_most: int = DEFAULT_MISFIRE_MOST
+    overlap: Overlap = "skip"
+    start_deadline: timedelta | None = None
+    jitter: timedelta | None = None
+    ends_at: datetime | None = None
+    max_runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What somebody (a person, the code, the file) says that a definition should be. ``source`` says who."""
+
+    name: str
+    job_type: str
+    schedule: str
+    timezone: str
+    payload: dict[str, Any]
+    source: Source
+    policy: SlotPolicy = SlotPolicy()
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
-    """A row of ``job_definitions`` that may have slots to expand."""
+    """A row of ``job_definitions``.
+
+    ``problem`` is why its policy cannot be read (then ``policy`` is the default one): somebody wrote it by hand.
+    ``runs_made`` counts the runs made of its slots, also those that were pruned.
+    """
 
     id: int
     name: str
@@ -146,3 +194,14 @@ class Definition:
     timezone: str
     last_slot_at: datetime
     last_error: str | None
+    source: str = "command"
+    policy: SlotPolicy = SlotPolicy()
+    problem: str | None = None
+    runs_made: int = 0
+    description: str | None = None
+    paused_at: datetime | None = None
+
+    @property
+    def concurrency_key(self) -> str | None:
+        """What all its runs have in common, so that never two of them are at work. None: any number may be."""
+        return None if self.policy.overlap == "allow" else f"definition:{self.id}"

@@ -4,59 +4,53 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
-from typing import TypeVar
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
 
-from jobrunner import clock
+from jobrunner import clock, misfire
 from jobrunner.config import Config
 from jobrunner.errors import LimitHeld, RowRefused, UsageError
 from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
+from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.model import Definition
 from jobrunner.names import check_job_type
 from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload
 from jobrunner.recurrence import Recurrence
 from jobrunner.store import expansion, schedules, ticks
 from jobrunner.store.database import Connection, Database
-from jobrunner.store.schedules import Expanded, Expansion
+from jobrunner.store.schedules import Expanded
 from jobrunner.text import one_line
 
 T = TypeVar("T")
 _FIRST_BATCH, _LARGEST_BATCH = 100, 1000
 _QUICK_SECONDS = 0.25
-_NEVER_AGAIN = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def plan(definition: Definition, now: datetime, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Expansion:
-    """What the slots in (watermark, now] ask for: the latest gets a run, older ones are one skipped stretch.
+def plan(
+    definition: Definition,
+    now: datetime,
+    unfinished: Unfinished = NOTHING_UNFINISHED,
+    /,
+    *,
+    payload_limit: int = DEFAULT_LIMIT_BYTES,
+) -> Expansion:
+    """What the slots in (watermark, now] ask for, by the definition's policy.
 
     All of them are seen, however late the tick comes: never "does now match". A definition that cannot be read
     gives a ``problem``.
     """
     try:
-        recurrence = Recurrence.parse(definition.schedule, definition.timezone)
         # Whoever wrote the row by hand was not checked by anybody yet.
+        if definition.problem is not None:
+            raise UsageError(definition.problem)
+        recurrence = Recurrence.parse(definition.schedule, definition.timezone)
         check_job_type(definition.job_type)
         check_payload(definition.payload, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))
-    return _since(recurrence, definition.last_slot_at, now)
-
-
-@lru_cache(maxsize=1024)
-def _since(recurrence: Recurrence, watermark: datetime, now: datetime) -> Expansion:
-    # Remembered, since of many definitions due at once most share a few schedules.
-    due = recurrence.latest(watermark, now)
-    next_run_at = recurrence.next_after(max(now, watermark)) or _NEVER_AGAIN
-    if due.first is None or due.last is None:
-        return Expansion(next_run_at=next_run_at)
-    skipped = None
-    if due.count > 1:
-        before_last = recurrence.latest(watermark, due.last - timedelta(microseconds=1)).last
-        assert before_last is not None
-        skipped = (due.first, before_last, due.count - 1)
-    return Expansion(slot=due.last, skipped=skipped, next_run_at=next_run_at)
+    return misfire.judge(definition, recurrence, now, unfinished)
 
 
 def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
@@ -140,18 +134,26 @@ class _Expander:
 
 
 def _report(expanded: Expanded, log: Log, counts: Counter[str]) -> None:
-    name, asked = expanded.definition.name, expanded.expansion
+    definition, asked = expanded.definition, expanded.expansion
     if expanded.is_new_problem:
-        log.error("schedule", schedule=name, result="cannot be read", error=asked.problem)
-    fields = {"schedule": name, "job_type": expanded.definition.job_type}
-    if expanded.run_id is not None:
-        counts["expanded"] += 1
-        log.info("expanded", **fields, run_id=expanded.run_id, slot=str(asked.slot), result="queued")
-    if expanded.full is not None:
-        counts["skipped"] += 1
-        slot = {"slots": 1, "first": str(asked.slot), "last": str(asked.slot)}
-        log.warning("skipped", **fields, **slot, result="max_waiting", max_waiting=expanded.full.max_waiting)
-    if asked.skipped is not None:
-        first, last, count = asked.skipped
-        counts["skipped"] += count
-        log.warning("skipped", schedule=name, slots=count, first=str(first), last=str(last), result="misfire")
+        log.error("schedule", schedule=definition.name, result="cannot be read", error=asked.problem)
+    fields = {"schedule": definition.name, "job_type": definition.job_type}
+    counts["expanded"] += len(expanded.run_ids)
+    if expanded.run_ids:
+        span: dict[str, Any] = {"run_id": expanded.run_ids[-1], "slot": str(asked.slots[-1])}
+        if len(expanded.run_ids) > 1:
+            span |= {"runs": len(expanded.run_ids), "first": str(asked.slots[0])}
+        log.info("expanded", **fields, **span, result="queued")
+    if expanded.already:
+        log.info("expanded", **fields, slots=expanded.already, result="had their runs already")
+    for stretch in asked.skipped:
+        counts["skipped"] += stretch.count
+        span = {"slots": stretch.count, "first": str(stretch.first), "last": str(stretch.last)}
+        if expanded.full is not None and stretch.reason == "max_waiting":
+            span["max_waiting"] = expanded.full.max_waiting
+        log.warning("skipped", **fields, **span, result=stretch.reason)
+    for run_id in expanded.replaced:
+        counts["replaced"] += 1
+        log.warning("replaced", **fields, run_id=run_id, by=expanded.run_ids[-1], result="cancelled")
+    if asked.ended is not None:
+        log.info("schedule", **fields, result="ended", reason=asked.ended)

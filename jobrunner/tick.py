@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 import jobrunner
-from jobrunner import clock, names, recovery, scheduling
+from jobrunner import clock, deadlines, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
@@ -90,6 +90,8 @@ class Tick:
 
     def _work(self, tick_id: int) -> None:
         recovery.recover(self._config, self._database, self._log, self._counts)
+        # Before the expansion: what is given up is in no slot's way.
+        deadlines.end_overdue(self._database, self._log, self._counts)
         scheduling.expand(self._config, self._database, self._log, self._counts)
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()

@@ -5,14 +5,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select, update
 
 from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.model import Lease, Owner, Policy
-from jobrunner.store import bare, claims, endings, expansion, idle, limits, listening, many, runs, schedules, ticks
+from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Stretch, Unfinished
+from jobrunner.model import Definition, Lease, Owner, Policy
+from jobrunner.store import (
+    bare,
+    claims,
+    deadlines,
+    endings,
+    expansion,
+    idle,
+    limits,
+    listening,
+    many,
+    replacing,
+    runs,
+    schedules,
+    ticks,
+)
 from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.dialect import now
 from jobrunner.store.runs import NewRun
-from jobrunner.store.schedules import Expansion
+from jobrunner.store.schedules import Plan
+from jobrunner.store.schema import job_definitions
 
 Call = Callable[[Connection], Any]
 
@@ -64,21 +81,34 @@ def _first(connection: Connection, condition: str) -> int:
 
 def expanding(connection: Connection, **told: Any) -> Any:
     ids = schedules.expandable(connection, 1)
-    return expansion.expand(connection, ids[0], lambda _, at: told_of(at, **told)) if ids else None
+    return expansion.expand(connection, ids[0], planning(**told)) if ids else None
 
 
 def expanding_many(**told: Any) -> Call:
-    return lambda connection: expansion.expand_many(connection, 5, [1], lambda _, at: told_of(at, **told))
+    return lambda connection: expansion.expand_many(connection, 5, [1], planning(**told))
+
+
+def replacing_one(connection: Connection) -> Any:
+    columns = job_definitions.c
+    connection.execute(update(job_definitions).where(columns.id == definition(connection)).values(overlap="replace"))
+    return expanding(connection)
 
 
 def definition(connection: Connection) -> int:
     return schedules.expandable(connection, 1)[0]
 
 
+def planning(**told: Any) -> Plan:
+    def plan(_: Definition, at: datetime, __: Unfinished = NOTHING_UNFINISHED, /) -> Expansion:
+        return told_of(at, **told)
+
+    return plan
+
+
 def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Expansion:
     if problem is not None:
         return Expansion(problem=problem)
-    return Expansion(slot=at, skipped=(at, at, skipped) if skipped else None)
+    return Expansion(slots=(at,), skipped=(Stretch(at, at, skipped, "misfire"),) if skipped else (), ended="ends_at")
 
 
 IDLE: dict[str, Call] = {
@@ -86,6 +116,7 @@ IDLE: dict[str, Call] = {
     "ticks.is_suspect_due": ticks.is_suspect_due,
     "endings.expired_owners": endings.expired_owners,
     "endings.expired_runs": endings.expired_runs,
+    "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
     "claims.claim": claiming(),
     "listening.look_ahead": lambda connection: listening.look_ahead(connection, 99_999, OWNER, ["known"]),
@@ -126,6 +157,11 @@ BUSY: dict[str, Call] = {
     "expansion.expand_many after a misfire": expanding_many(skipped=3),
     "schedules.note_refused": lambda connection: schedules.note_refused(connection, definition(connection), "why"),
     "expansion.expand after a misfire": partial(expanding, skipped=3),
+    "expansion.expand of a replacing one": replacing_one,
+    "deadlines.end_overdue": lambda connection: deadlines.end_overdue(connection, 20),
+    "replacing.replace_older": lambda connection: replacing.replace_older(
+        connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
+    ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "claims.claim ahead": claiming(start=False),
     "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"]),
@@ -138,10 +174,36 @@ OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
     "claims.hold_places": "an advisory lock, no table",
     "limits.not_for_long": "a setting, no table",
+    "expansion.insert_slots": "what the expansions call",
+    "trail.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",
-    "schedules.add": "of schedules: a person's command, which looks one up by its name",
-    "schedules.remove": "of schedules: the same",
-    "queries.schedules": "a person's command: lists them all",
+    **dict.fromkeys(
+        (
+            "definitions.lock",
+            "definitions.current",
+            "definitions.missing",
+            "definitions.listed",
+            "definitions.show",
+            "changes.add",
+            "changes.edit",
+            "changes.redeclare",
+            "changes.bring_back",
+            "changes.remove",
+            "changes.mark_removed",
+            "changes.pause",
+            "changes.pause_all",
+            "changes.resume",
+            "changes.resume_all",
+            "backfill.trigger",
+            "backfill.backfill",
+        ),
+        "a person's command: one definition by its name, or all of them",
+    ),
+    "declared.hold": "an advisory lock, no table",
+    **dict.fromkeys(
+        ("declared.definitions", "declared.add", "declared.disable"), "apply: once a deploy, all definitions at once"
+    ),
+    "trail.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
     "queries.status": "a person's command: counts all runs by their status, and so reads them all",
 }

@@ -26,8 +26,9 @@ SELECT 'known', '{{}}', (ARRAY['succeeded', 'succeeded', 'succeeded', 'dead', 'c
 FROM (SELECT n, jobrunner_now() - n * interval '1 minute' AS at FROM generate_series(1, {FINISHED}) AS n) AS past
 """
 LATER = f"""
-INSERT INTO job_runs ({COLUMNS})
-SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() + n * interval '1 hour', jobrunner_now(), jobrunner_now()
+INSERT INTO job_runs ({COLUMNS}, concurrency_key, start_deadline_at)
+SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() + n * interval '1 hour', jobrunner_now(), jobrunner_now(),
+       'later:' || n % 1000, jobrunner_now() + n * interval '2 hours'
 FROM generate_series(1, {IN_FRONT}) AS n
 """
 # Due, and of a type that this host does not know.
@@ -55,6 +56,24 @@ SELECT 2000000 + n, 'known', '{{}}', 'running', 0, jobrunner_now(), jobrunner_no
        jobrunner_now(), jobrunner_now(), 1, 5,
        jobrunner_now() + CASE WHEN n BETWEEN 21 AND 30 THEN interval '-1 second' ELSE interval '9 minutes' END
 FROM generate_series(1, 130) AS n
+"""
+# Five due ones of each definition, one after another; of ten of them one is at work. And some that are overdue.
+KEYED = f"""
+INSERT INTO job_runs ({COLUMNS}, definition_id, concurrency_key, start_deadline_at)
+SELECT 'known', '{{}}', 'queued', 0, jobrunner_now() - n * interval '1 second', jobrunner_now(), jobrunner_now(),
+       id, 'definition:' || id, jobrunner_now() + interval '1 hour'
+FROM job_definitions, generate_series(1, 5) AS n
+"""
+KEYED_RUNNING = """
+UPDATE job_runs SET definition_id = numbered.id, concurrency_key = 'definition:' || numbered.id
+FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM job_definitions) AS numbered
+WHERE job_runs.id = 2000030 + n AND n <= 10
+"""
+OVERDUE = f"""
+INSERT INTO job_runs ({COLUMNS}, start_deadline_at)
+SELECT 'unknown', '{{}}', 'queued', 0, jobrunner_now() - interval '2 hours', jobrunner_now(), jobrunner_now(),
+       jobrunner_now() - interval '1 hour'
+FROM generate_series(1, 50) AS n
 """
 LIMITS = """
 INSERT INTO job_types (job_type, max_waiting, when_full, updated_at)
@@ -95,6 +114,12 @@ def fill_a_little(database: Database) -> None:
         " created_at, updated_at) VALUES ('little', 'free', '{}', '* * * * *', 'UTC', 'test', ?, ?, ?, ?)",
         [past] * 4,
     )
+    of_slot = f"{insert}, definition_id, concurrency_key, start_deadline_at"
+    definition_id = database.value("SELECT id FROM job_definitions")
+    database.execute(
+        f"{of_slot}) VALUES ('free', '{{}}', 'queued', 0, ?, ?, ?, ?, 'k', ?)", [past, past, past, definition_id, past]
+    )
+    database.execute("UPDATE job_runs SET definition_id = ?, concurrency_key = 'k' WHERE id = 2000001", [definition_id])
     database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '1', ?)", [long_past])
     database.execute(
         "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'someone', 'cancel', '{}')", [long_past]

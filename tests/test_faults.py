@@ -11,11 +11,11 @@ import pytest
 
 import jobrunner as package
 from harness import App, Commands, Database, wait_for
-from jobrunner.faults import CHILD_POINTS, POINTS
+from jobrunner.faults import CHILD_POINTS, COMMAND_POINTS, POINTS
 from test_recovery_invariants import assert_consistent, insert_runs, outcomes, statuses
 
 # What a cut before the drain costs is this tick; the next one comes in a minute.
-BEFORE_THE_DRAIN = ("tick.opened", "recover.", "expand.", "prune.")
+BEFORE_THE_DRAIN = ("tick.opened", "recover.", "deadline.", "expand.", "prune.")
 # Between these two the tick holds a run: its death is an attempt used.
 CHARGED = POINTS[POINTS.index("claim.committed") : POINTS.index("finalize.before_commit") + 1]
 
@@ -43,7 +43,7 @@ shell = true
 
 
 class Ground:
-    """A database in which a tick has something to recover, to expand, to prune and to drain."""
+    """A database in which a tick has something to recover, to give up, to expand, to prune and to drain."""
 
     def __init__(self, jobrunner: Commands, app: App, database: Database) -> None:
         self.jobrunner, self.app, self.database = jobrunner, app, database
@@ -66,6 +66,7 @@ class Ground:
             started_at=ago[1],
             locked_until=now - timedelta(seconds=1),
         )
+        (self.late,) = insert_runs(database, 1, start_deadline_at=ago[1])
         (self.old,) = insert_runs(database, 1, status="succeeded", finished_at=ago[30])
         database.execute(
             "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at,"
@@ -125,7 +126,10 @@ def test_a_fault_at_any_point_loses_nothing_and_repeats_nothing(ground: Ground, 
     assert_consistent(database)
     assert len(ground.slot_runs()) == 1
     runs = [*ground.due, ground.abandoned, *ground.slot_runs()]
-    assert statuses(database) == {"succeeded": len(runs)}  # and the old run is pruned
+    assert statuses(database) == {"succeeded": len(runs), "dead": 1}  # and the old run is pruned
+    assert outcomes(database, ground.late) == []
+    told = database.query("SELECT action FROM job_events WHERE run_id = ?", [ground.late])
+    assert told == [{"action": "start deadline passed"}]
     starts = Counter(line.run_id for line in ground.app.trace())
     crashes = {run_id: outcomes(database, run_id)[:-1] for run_id in runs}
     assert crashes[ground.abandoned].pop(0) == "lease_expired"  # before the tick of this test
@@ -183,7 +187,10 @@ def reached_in_the_code() -> Iterator[str]:
 
 
 def test_the_matrix_holds_every_point_of_the_code() -> None:
-    """Each case asserts that its point was reached, so a point that no tick passes fails there."""
-    assert set(reached_in_the_code()) == {*POINTS, *CHILD_POINTS}
+    """Each case asserts that its point was reached, so a point that no tick passes fails there.
+
+    Those of commands are crossed in test_schedule_faults.py.
+    """
+    assert set(reached_in_the_code()) == {*POINTS, *CHILD_POINTS, *COMMAND_POINTS}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}
     assert set(CASES) == wanted | {(point, "kill") for point in CHILD_POINTS}

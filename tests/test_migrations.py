@@ -104,7 +104,7 @@ def test_partial_indexes_and_checks_have_the_conditions_of_the_code(store: Store
     """Compared with tables that are made from the code alone."""
 
     def made_anew(connection: Connection) -> dict[str, str]:
-        for view in ("due", "dead", "stuck", "recoverable", "expandable", "claimable"):
+        for view in ("due", "dead", "stuck", "overdue", "recoverable", "expandable", "claimable"):
             connection.exec_driver_sql(f"DROP VIEW job_{view}")
         metadata.drop_all(connection)
         metadata.create_all(connection)

@@ -15,7 +15,22 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.runs import NewRun
 from plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
-from plans import DUE, EVENTS, FRONT, HISTORY, IN_FRONT, LATER, LIMITS, QUEUE, RUNNING, TRAIL, costs
+from plans import (
+    DUE,
+    EVENTS,
+    FRONT,
+    HISTORY,
+    IN_FRONT,
+    KEYED,
+    KEYED_RUNNING,
+    LATER,
+    LIMITS,
+    OVERDUE,
+    QUEUE,
+    RUNNING,
+    TRAIL,
+    costs,
+)
 
 FILLED = (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()"))
 SCHEDULED = """
@@ -44,7 +59,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute("ANALYZE job_ticks")
         assert not store.read(ticks.is_anything_due)
         problems = unbounded(store, "idle", idle)
-        for statement in (*FILLED, SCHEDULED):
+        for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", every)
@@ -61,7 +76,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         # The usual state of things in the first minute of a bad day: the statistics know of no queue.
         database.execute("DELETE FROM job_runs WHERE status = 'queued'")
         database.execute("VACUUM ANALYZE job_runs")
-        for statement in (*FILLED, SCHEDULED):
+        for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
         problems += unbounded(store, "filled since ANALYZE", every)
     finally:

@@ -17,7 +17,7 @@ BERLIN = "Europe/Berlin"
 
 
 def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
-    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone)
+    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone, "--overlap", "allow")
 
 
 def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None] | None = None) -> None:

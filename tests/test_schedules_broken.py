@@ -7,7 +7,7 @@ from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def add(jobrunner: Commands, name: str) -> None:
-    jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly")
+    jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly", "--overlap", "allow")
 
 
 @pytest.mark.parametrize(

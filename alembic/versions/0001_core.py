@@ -22,6 +22,16 @@ CREATE TABLE job_definitions (
   schedule VARCHAR(1000),
   timezone VARCHAR(100) NOT NULL,
   source VARCHAR(20) NOT NULL,
+  description TEXT,
+  misfire VARCHAR(20) NOT NULL DEFAULT 'latest',
+  misfire_window {seconds},
+  misfire_most INTEGER NOT NULL DEFAULT 100,
+  overlap VARCHAR(20) NOT NULL DEFAULT 'skip',
+  start_deadline {seconds},
+  jitter {seconds},
+  ends_at {time},
+  max_runs {key},
+  runs_made {key} NOT NULL DEFAULT 0,
   last_slot_at {time} NOT NULL,
   next_run_at {time},
   paused_at {time},
@@ -41,6 +51,9 @@ CREATE TABLE job_runs (
   priority SMALLINT NOT NULL,
   run_at {time} NOT NULL,
   scheduled_for {time},
+  origin VARCHAR(20),
+  start_deadline_at {time},
+  concurrency_key VARCHAR(300),
   idempotency_key VARCHAR(500),
   attempts INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER,
@@ -72,7 +85,16 @@ CREATE TABLE job_runs (
   CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
   CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES job_definitions (id)
 ){storage_of_runs};
-CREATE UNIQUE INDEX job_runs_slot ON job_runs (definition_id, scheduled_for) WHERE scheduled_for IS NOT NULL;
+CREATE UNIQUE INDEX job_runs_slot ON job_runs (definition_id, scheduled_for)
+  WHERE scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again');
+CREATE INDEX job_runs_unfinished ON job_runs (definition_id, id)
+  WHERE status IN ('queued', 'failed', 'running') AND definition_id IS NOT NULL;
+CREATE INDEX job_runs_key ON job_runs (concurrency_key, id)
+  WHERE status IN ('queued', 'failed', 'running') AND concurrency_key IS NOT NULL;
+CREATE UNIQUE INDEX job_runs_key_running ON job_runs (concurrency_key)
+  WHERE lease_token IS NOT NULL AND concurrency_key IS NOT NULL;
+CREATE INDEX job_runs_deadline ON job_runs (start_deadline_at)
+  WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
 CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
 CREATE INDEX job_runs_suspect ON job_runs (job_type, priority DESC, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
@@ -144,11 +166,24 @@ CREATE INDEX job_events_run_id ON job_events (run_id);
 CREATE INDEX job_events_definition_id ON job_events (definition_id);
 """
 
-# The statuses stand here as literals, so that the partial indexes serve every reader of the views.
+# The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
+# has a lease_token: said so where no index but the one that is meant may serve.
 VIEWS = """
 CREATE VIEW job_claimable AS
   SELECT id, job_type, priority, run_at, lease_expiries, releases FROM job_runs
-  WHERE status IN ('queued', 'failed') AND run_at <= {now};
+  WHERE status IN ('queued', 'failed') AND run_at <= {now}
+    AND (start_deadline_at IS NULL OR start_deadline_at > {now})
+    AND (concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))));
+CREATE VIEW job_overdue AS
+  SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM job_runs
+  WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
 CREATE VIEW job_expandable AS
   SELECT id, next_run_at FROM job_definitions
   WHERE schedule IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL
@@ -160,7 +195,8 @@ CREATE VIEW job_recoverable AS
 CREATE VIEW job_due AS
   SELECT 'claim' AS kind, id, run_at AS due_at FROM job_claimable
   UNION ALL SELECT 'expand', id, next_run_at FROM job_expandable
-  UNION ALL SELECT 'recover', id, NULL FROM job_recoverable;
+  UNION ALL SELECT 'recover', id, NULL FROM job_recoverable
+  UNION ALL SELECT 'expire', id, start_deadline_at FROM job_overdue;
 CREATE VIEW job_dead AS
   SELECT id, job_type, finished_at, attempts, error_type, last_error, payload FROM job_runs
   WHERE status = 'dead';
@@ -171,7 +207,7 @@ CREATE VIEW job_stuck AS
 """
 
 NAMES = ("events", "ticks", "attempts", "types", "keys", "runs", "definitions", "state")
-VIEW_NAMES = ("stuck", "dead", "due", "recoverable", "expandable", "claimable")
+VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "claimable")
 
 
 def upgrade() -> None:

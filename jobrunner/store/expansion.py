@@ -5,11 +5,11 @@ Every function expects to be the body of one write transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -18,26 +18,27 @@ from sqlalchemy import (
     TableValuedAlias,
     Update,
     bindparam,
+    case,
     exc,
-    insert,
-    literal,
+    literal_column,
     null,
     select,
     update,
 )
-from sqlalchemy.sql.dml import Insert, ReturningInsert
+from sqlalchemy.sql.dml import ReturningInsert
 
 from jobrunner import faults
 from jobrunner.errors import RowRefused
-from jobrunner.model import Definition
+from jobrunner.misfire import Stretch, Unfinished, jitter_offset
+from jobrunner.model import Definition, Origin
 from jobrunner.payload import encode_payload
-from jobrunner.store import dialect, limits, schedules
+from jobrunner.store import dialect, limits, replacing, schedules, trail
+from jobrunner.store.claims import RUNNING
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.insertion import NewRun, insertion, type_of
 from jobrunner.store.limits import Occupancy
-from jobrunner.store.runs import insert_if_room
 from jobrunner.store.schedules import Expanded, Plan
-from jobrunner.store.schema import job_definitions, job_events, job_expandable, job_runs, job_types
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_expandable, job_runs, job_types
 from jobrunner.text import one_line
 
 
@@ -81,7 +82,9 @@ def _rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
     try:
         yield
     except (exc.IntegrityError, exc.DataError) as error:
-        raise RowRefused(one_line(f"the database refuses it: {error.orig}"), definition_ids) from None
+        # Its first line: the others quote the row, which is another one in each tick, and would be told anew.
+        said = str(error.orig).partition("\n")[0]
+        raise RowRefused(one_line(f"the database refuses it: {said}"), definition_ids) from None
 
 
 def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
@@ -90,36 +93,38 @@ def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expan
     if connection.execute(locked.with_for_update(skip_locked=True)).one_or_none() is None:
         return None
     row = connection.execute(_reading(), {"given": [{"id": definition_id}]}).mappings().one()
-    definition = schedules.definition_of(row)
-    expanded = Expanded(definition, plan(definition, row["now"]), None)
-    slot, problem = expanded.expansion.slot, expanded.expansion.problem
-    if problem is not None:
-        return schedules.record_problem(connection, definition, problem)
-    _move(connection, [expanded])
-    if slot is not None:
+    planned = _planned(row, plan)
+    if planned.expansion.problem is not None:
+        return schedules.record_problem(connection, planned.definition, planned.expansion.problem)
+    if planned.expansion.slots:
         with limits.not_for_long(connection):
-            answer = insert_if_room(connection, _run_of_slot(definition, slot))
-        if isinstance(answer, Occupancy):
-            _tell_of_skipped(connection, [(definition_id, (slot, slot, 1))], reason="max_waiting")
-            expanded = replace(expanded, full=answer)
-        else:
-            expanded = replace(expanded, run_id=answer.id)
+            room = limits.find_room(connection, planned.definition.job_type, None)
+        if room is not None:
+            planned = _fitted(planned, room)
+    (expanded,) = _write(connection, [planned], row["now"])
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
     return expanded
+
+
+def _fitted(planned: Expanded, room: Occupancy) -> Expanded:
+    """With no more slots than there is room for: the newest."""
+    slots, free = planned.expansion.slots, room.free
+    if len(slots) <= free:
+        return planned
+    left_out = slots[: len(slots) - free]
+    skipped = (*planned.expansion.skipped, Stretch(left_out[0], left_out[-1], len(left_out), "max_waiting"))
+    return replace(
+        planned, full=room, expansion=replace(planned.expansion, slots=slots[len(left_out) :], skipped=skipped)
+    )
 
 
 def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -> Batch:
     found = connection.execute(_reading(), {"given": [{"id": each} for each in definition_ids]}).mappings().all()
     types = [{"job_type": each} for each in {row["job_type"] for row in found}]
     limited_types = set(connection.execute(_limited_among(), {"given": types}).scalars())
-    limited, planned = [], []
-    for row in found:
-        definition = schedules.definition_of(row)
-        if definition.job_type in limited_types:
-            limited.append(definition)
-        else:
-            planned.append(Expanded(definition, plan(definition, row["now"]), None))
-    expanded = _write(connection, [each for each in planned if each.expansion.problem is None])
+    limited = [schedules.definition_of(row) for row in found if row["job_type"] in limited_types]
+    planned = [_planned(row, plan) for row in found if row["job_type"] not in limited_types]
+    expanded = _write(connection, [each for each in planned if each.expansion.problem is None], found[0]["now"])
     for each in planned:
         if each.expansion.problem is not None:
             expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem))
@@ -127,56 +132,98 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
     return Batch(expanded, limited)
 
 
-def _write(connection: Connection, planned: Sequence[Expanded]) -> list[Expanded]:
-    if planned:
-        _move(connection, planned)
-    slots = [(each.definition, each.expansion.slot) for each in planned]
-    runs = [_run_of_slot(definition, slot).columns() for definition, slot in slots if slot is not None]
-    run_ids: dict[int, int] = {}
-    if runs:
-        run_ids = {row.definition_id: row.id for row in connection.execute(_inserting(), {"given": runs})}
-    return [replace(each, run_id=run_ids.get(each.definition.id)) for each in planned]
+def _planned(row: Mapping[Any, Any], plan: Plan) -> Expanded:
+    definition = schedules.definition_of(row)
+    waiting = row["waiting"] is not None
+    unfinished = Unfinished(any=waiting or row["unfinished"] is not None, waiting=waiting)
+    return Expanded(definition, plan(definition, row["now"], unfinished))
 
 
-def _move(connection: Connection, planned: Sequence[Expanded]) -> None:
-    """Move the watermarks, and tell of what was passed over."""
-    moved = [
-        {
-            "id": each.definition.id,
-            "last_slot_at": each.expansion.slot or each.definition.last_slot_at,
-            "next_run_at": each.expansion.next_run_at,
-        }
-        for each in planned
+def _write(connection: Connection, planned: Sequence[Expanded], at: datetime) -> list[Expanded]:
+    if not planned:
+        return []
+    expanded = _with_runs(connection, planned)
+    replaced = replacing.replace_older(connection, [_replacement(each) for each in expanded if _replaces(each)], at)
+    if replaced:
+        expanded = [replace(each, replaced=replaced.get(each.definition.id, ())) for each in expanded]
+    connection.execute(_moving(), {"given": [_moved(each) for each in expanded]})
+    trail.write(connection, [event for each in expanded for event in _told(each, at)])
+    return expanded
+
+
+def _with_runs(connection: Connection, planned: Sequence[Expanded]) -> list[Expanded]:
+    runs = [run for each in planned for run in runs_of_slots(each.definition, each.expansion.slots, "slot")]
+    ids = insert_slots(connection, runs)
+    expanded = []
+    for each in planned:
+        slots = each.expansion.slots
+        made = tuple(ids[key] for slot in slots if (key := (each.definition.id, slot)) in ids)
+        expanded.append(replace(each, run_ids=made, already=len(slots) - len(made)))
+    return expanded
+
+
+def runs_of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) -> list[NewRun]:
+    """The runs that these slots ask for."""
+    if not slots:
+        return []
+    payload, key, offset = encode_payload(definition.payload), definition.concurrency_key, jitter_offset(definition)
+    patience = definition.policy.start_deadline
+    return [
+        NewRun(
+            job_type=definition.job_type,
+            payload=payload,
+            run_at=slot + offset,
+            definition_id=definition.id,
+            scheduled_for=slot,
+            origin=origin,
+            start_deadline_at=None if patience is None else slot + offset + patience,
+            concurrency_key=key,
+        )
+        for slot in slots
     ]
-    connection.execute(_moving(), {"given": moved})
-    skipped = [(each.definition.id, each.expansion.skipped) for each in planned if each.expansion.skipped is not None]
-    if skipped:
-        _tell_of_skipped(connection, skipped, reason="misfire")
 
 
-def _tell_of_skipped(
-    connection: Connection, stretches: Sequence[tuple[int, tuple[datetime, datetime, int]]], *, reason: str
-) -> None:
-    """Stretches of slots without runs: of which definition, the first, the last, how many."""
-    skipped = [
-        {
-            "definition_id": definition_id,
-            "detail": {"from": first.isoformat(), "to": last.isoformat(), "count": count, "reason": reason},
-        }
-        for definition_id, (first, last, count) in stretches
-    ]
-    connection.execute(_telling_of_skipped(), {"given": skipped})
+def insert_slots(connection: Connection, runs: Sequence[NewRun]) -> dict[tuple[int, datetime], int]:
+    """Insert them in this order; the ids by definition and slot. A slot that has its run already is left out."""
+    if not runs:
+        return {}
+    given = {"given": [run.columns() for run in runs]}
+    inserted = connection.execute(_inserting(connection.dialect.name), given)
+    return {(row.definition_id, row.scheduled_for): row.id for row in inserted}
 
 
-def _run_of_slot(definition: Definition, slot: datetime) -> NewRun:
-    """The run that this slot asks for."""
-    return NewRun(
-        job_type=definition.job_type,
-        payload=encode_payload(definition.payload),
-        run_at=slot,
-        definition_id=definition.id,
-        scheduled_for=slot,
-    )
+def _replaces(expanded: Expanded) -> bool:
+    return expanded.definition.policy.overlap == "replace" and bool(expanded.run_ids)
+
+
+def _replacement(expanded: Expanded) -> tuple[int, int]:
+    return expanded.definition.id, expanded.run_ids[-1]
+
+
+def _moved(expanded: Expanded) -> dict[str, Any]:
+    asked, definition = expanded.expansion, expanded.definition
+    return {
+        "id": definition.id,
+        "last_slot_at": asked.watermark or definition.last_slot_at,
+        # Without a hint the next tick looks at it again.
+        "next_run_at": None if _is_short(expanded) else asked.next_run_at,
+        "runs_made": len(expanded.run_ids),
+    }
+
+
+def _is_short(expanded: Expanded) -> bool:
+    """Whether it would have had its last run, but one of those was not made."""
+    return expanded.expansion.ended == "max_runs" and (expanded.already > 0 or expanded.full is not None)
+
+
+def _told(expanded: Expanded, at: datetime) -> Iterator[dict[str, Any]]:
+    definition, asked = expanded.definition, expanded.expansion
+    for each in asked.skipped:
+        detail = {"from": each.first, "to": each.last, "count": each.count, "reason": each.reason}
+        yield trail.event("tick", "skip slots", definition.id, detail, at)
+    if asked.ended is not None and not _is_short(expanded):
+        detail = {"reason": asked.ended, "runs_made": definition.runs_made + len(expanded.run_ids)}
+        yield trail.event("tick", "schedule ended", definition.id, detail, at)
 
 
 @cache
@@ -194,7 +241,16 @@ def _locking() -> Select[Any]:
 def _reading() -> Select[Any]:
     given = _given("id")
     columns = [job_definitions.c[name] for name in schedules.READ]
-    return select(*columns, now().label("now")).where(job_definitions.c.id == given.c.id)
+    # One of each, and not whether there are any: that the planner would look up in a list of all unfinished runs.
+    one = select(job_runs.c.id).where(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED).limit(1)
+    waiting = one.where(job_runs.c.status != RUNNING)
+    # Each only for the policy that goes by it: of thousands of definitions most go by one.
+    overlap = job_definitions.c.overlap
+    asked = (
+        case((overlap == literal_column("'skip'"), one.scalar_subquery())).label("unfinished"),
+        case((overlap == literal_column("'queue'"), waiting.scalar_subquery())).label("waiting"),
+    )
+    return select(*columns, *asked, now().label("now")).where(job_definitions.c.id == given.c.id)
 
 
 @cache
@@ -207,24 +263,22 @@ def _limited_among() -> Select[Any]:
 
 @cache
 def _moving() -> Update:
-    given = _given("id", "last_slot_at", "next_run_at")
-    moved = {"last_slot_at": given.c.last_slot_at, "next_run_at": given.c.next_run_at}
+    given = _given("id", "last_slot_at", "next_run_at", "runs_made")
+    moved: dict[str, Any] = {"last_slot_at": given.c.last_slot_at, "next_run_at": given.c.next_run_at}
+    moved["runs_made"] = job_definitions.c.runs_made + given.c.runs_made
     values = {**moved, "last_error": null(), "updated_at": now()}
     return update(job_definitions).where(job_definitions.c.id == given.c.id).values(values)
 
 
-@cache
-def _inserting() -> ReturningInsert[Any]:
-    names = ("definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for")
+@lru_cache(maxsize=2)
+def _inserting(dialect_name: str) -> ReturningInsert[Any]:
+    names = (
+        "definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for", "origin", "start_deadline_at",
+        "concurrency_key",
+    )  # fmt: skip
     given = rows("given", {name: type_of(name) for name in names})
-    return insertion({name: given.c[name] for name in names}).returning(job_runs.c.definition_id)
-
-
-@cache
-def _telling_of_skipped() -> Insert:
-    given = rows("given", {name: job_events.c[name].type for name in ("definition_id", "detail")})
-    source = select(now(), literal("tick"), literal("skip slots"), given.c.definition_id, given.c.detail)
-    return insert(job_events).from_select(["at", "actor", "action", "definition_id", "detail"], source)
+    statement = insertion({name: given.c[name] for name in names}, unless_there=dialect_name)
+    return statement.returning(job_runs.c.definition_id, job_runs.c.scheduled_for)
 
 
 def _given(*names: str) -> TableValuedAlias:

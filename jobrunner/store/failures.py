@@ -6,6 +6,8 @@ import re
 
 from sqlalchemy import exc
 
+from jobrunner.store.schema import RUNNING_KEY
+
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
 _LOST_STATES = ("57P01", "57P02", "57P03", "53300", "08")
 
@@ -13,11 +15,12 @@ _LOST_STATES = ("57P01", "57P02", "57P03", "53300", "08")
 def is_transient(error: exc.DBAPIError) -> bool:
     """Serialization failure, deadlock, lock timeout, BUSY or LOCKED: rolled back, worth another try.
 
-    So is a wait for SQLite's lock that the watch has interrupted: the file is here, nothing is in doubt.
+    So is a wait for SQLite's lock that the watch has interrupted: the file is here, nothing is in doubt. And so is a
+    claim of a run beside which another one of its key has been claimed since the claim looked.
     """
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
-        return state in _TRANSIENT_STATES
+        return state in _TRANSIENT_STATES or (state == "23505" and RUNNING_KEY in str(error.orig))
     return re.search(r"(database|table) is locked|^interrupted$", str(error.orig)) is not None
 
 

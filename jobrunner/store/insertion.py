@@ -8,15 +8,21 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Float, Text, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import ColumnElement, Float, Text, bindparam, func, insert, literal_column, select, true, update
 from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.types import TypeEngine
 
 from jobrunner.lifecycle import Status
+from jobrunner.model import Origin
 from jobrunner.store import limits
 from jobrunner.store.dialect import inserting, later, now, stored_json
 from jobrunner.store.dialect.borrowed import Statement
 from jobrunner.store.schema import job_keys, job_runs
+
+_OPTIONAL = (
+    "idempotency_key", "max_attempts", "definition_id", "scheduled_for", "origin", "start_deadline_at",
+    "concurrency_key",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class NewRun:
     """A run to be. ``payload`` is the text of a JSON object, checked.
 
     ``run_at`` None: now; a timedelta: that long after now, by the database's clock. ``max_attempts`` and ``timeout``
-    None: the policy of the type when it is claimed; a timeout of zero: none.
+    None: the policy of the type when it is claimed; a timeout of zero: none. ``origin`` None: enqueued.
     """
 
     job_type: str
@@ -36,6 +42,9 @@ class NewRun:
     timeout: timedelta | None = None
     definition_id: int | None = None
     scheduled_for: datetime | None = None
+    origin: Origin | None = None
+    start_deadline_at: datetime | None = None
+    concurrency_key: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """The values that differ from run to run, by column; ``run_in``, in seconds, for a later run_at."""
@@ -46,7 +55,7 @@ class NewRun:
             columns["run_at"] = self.run_at
         if self.timeout is not None:
             columns["timeout"] = self.timeout.total_seconds()
-        for name in ("idempotency_key", "max_attempts", "definition_id", "scheduled_for"):
+        for name in _OPTIONAL:
             value = getattr(self, name)
             if value is not None:
                 columns[name] = value
@@ -80,8 +89,13 @@ def insertion_of_one(given: tuple[str, ...], unless_limited: bool) -> ReturningI
     return insertion({name: bindparam(name, type_=type_of(name)) for name in given}, unless_limited)
 
 
-def insertion(given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False) -> ReturningInsert[Any]:
-    """The one INSERT of runs, of these ``NewRun.columns``."""
+def insertion(
+    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, unless_there: str | None = None
+) -> ReturningInsert[Any]:
+    """The one INSERT of runs, of these ``NewRun.columns``.
+
+    ``unless_there`` names the dialect for which a slot that has its run is passed over, and is no error.
+    """
     values: dict[str, Any] = {
         **given,
         "payload": stored_json(given["payload"]),
@@ -94,6 +108,10 @@ def insertion(given: Mapping[str, ColumnElement[Any]], unless_limited: bool = Fa
     source = select(*values.values())
     if unless_limited:
         source = source.where(~limits.is_limited(given["job_type"]))
+    if unless_there is not None:
+        # WHERE true: without one SQLite would read the ON of ON CONFLICT as that of a join.
+        inserted = inserting(unless_there, job_runs).from_select(list(values), source.where(true()))
+        return cast(ReturningInsert[Any], inserted.on_conflict_do_nothing().returning(job_runs.c.id))
     return insert(job_runs).from_select(list(values), source).returning(job_runs.c.id)
 
 

@@ -25,7 +25,7 @@ from jobrunner.store.schema import (
     job_runs,
     job_ticks,
 )
-from jobrunner.store.ticks import earliest_claimable
+from jobrunner.store.ticks import earliest_claimable, earliest_overdue
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collec
             relieved.label("is_relieved"),
             exists(select(job_expandable.c.id)).label("is_expandable"),
             exists(select(job_recoverable.c.id)).label("is_recoverable"),
+            earliest_overdue().label("overdue_since"),
             earliest_claimable().label("run_at"),
             next_run.scalar_subquery().label("next_run_at"),
             next_slot.scalar_subquery().label("next_slot_at"),
@@ -84,7 +85,7 @@ def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collec
     ).one()
     return Outlook(
         is_relieved=bool(row.is_relieved),
-        is_due=bool(row.is_expandable or row.is_recoverable),
+        is_due=bool(row.is_expandable or row.is_recoverable or row.overdue_since is not None),
         is_claimable=row.run_at is not None,
         next_in=min(
             ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),

@@ -155,6 +155,8 @@ def retry(connection: Connection, run_id: int, actor: str, *, force: bool = Fals
     changes = {
         "status": target(event, row["status"]).value,
         "run_at": row["now"],
+        # A person wants it now, however late.
+        "start_deadline_at": null(),
         "finished_at": null(),
         "cancel_requested_at": null(),
         "releases": 0,

@@ -5,48 +5,47 @@ Every function expects to be the body of one write transaction, the listings of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, case, insert, literal, null, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from jobrunner.model import Definition
-from jobrunner.store.dialect import insert_or_skip, now
+from jobrunner.errors import UsageError
+from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
+from jobrunner.model import Definition, SlotPolicy
+from jobrunner.slot_policies import make_slot_policy
+from jobrunner.store.dialect import now
 from jobrunner.store.limits import Occupancy
 from jobrunner.store.schema import job_definitions, job_events, job_expandable
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
-    """What the slots since the watermark ask for. ``slot`` None: none was due, only the hint moves.
-
-    ``skipped`` is the stretch of older slots that are not made up for: (first, last, count). ``problem`` is
-    why the definition cannot be read; then nothing else is written.
-    """
-
-    slot: datetime | None = None
-    skipped: tuple[datetime, datetime, int] | None = None
-    next_run_at: datetime | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Expanded:
-    """What one definition's expansion wrote. ``run_id`` None: no run; ``is_new_problem``: worth a log line.
+    """What one definition's expansion wrote.
 
-    ``full``: the slot was due, but as many runs of the type wait as may.
+    ``run_ids`` are the runs of its slots; ``already`` is how many of these had their run before. ``replaced`` are older
+    runs that were cancelled for the new one, or are going to be. ``is_new_problem``: worth a log line. ``full``: not
+    all of the slots got a run, since as many of the type wait as may.
     """
 
     definition: Definition
     expansion: Expansion
-    run_id: int | None
+    run_ids: tuple[int, ...] = ()
+    already: int = 0
+    replaced: tuple[int, ...] = ()
     is_new_problem: bool = False
     full: Occupancy | None = None
 
 
-Plan = Callable[[Definition, datetime], Expansion]
+class Plan(Protocol):
+    """What is to become of the slots that are due: pure."""
+
+    def __call__(
+        self, definition: Definition, now: datetime, unfinished: Unfinished = NOTHING_UNFINISHED, /
+    ) -> Expansion:
+        """``now`` is the database's, ``unfinished`` what the definition has of runs that have not ended."""
 
 
 def expandable(connection: Connection, limit: int) -> list[int]:
@@ -72,54 +71,7 @@ def record_problem(connection: Connection, definition: Definition, problem: str)
             .values(last_error=problem, updated_at=now())
         )
         _record(connection, "tick", "cannot expand", definition.id, {"problem": problem})
-    return Expanded(definition, Expansion(problem=problem), None, is_new_problem=is_new)
-
-
-def add(connection: Connection, new: dict[str, Any], plan: Plan, actor: str) -> int | None:
-    """Create a definition, seen from now on: no slot before this moment is made up for.
-
-    A removed one of the same name comes back with its watermark, which only ever rises. None: the name is taken.
-    """
-    at = connection.execute(select(now())).scalar_one()
-    values = {**new, "removed_at": None, "last_slot_at": at, "updated_at": at}
-    columns = job_definitions.c
-    if not insert_or_skip(connection, job_definitions, {**values, "created_at": at}):
-        # The clock may have stepped back since.
-        later_watermark = case(
-            (columns.last_slot_at > at, columns.last_slot_at), else_=literal(at, columns.last_slot_at.type)
-        )
-        revived = connection.execute(
-            update(job_definitions)
-            .where(columns.name == new["name"], columns.removed_at.is_not(None))
-            .values({**values, "last_slot_at": later_watermark, "paused_at": null(), "last_error": null()})
-        )
-        if revived.rowcount == 0:
-            return None
-    row = (
-        connection.execute(select(job_definitions).where(columns.name == new["name"]).with_for_update())
-        .mappings()
-        .one()
-    )
-    next_run_at = plan(definition_of(row), at).next_run_at
-    connection.execute(update(job_definitions).where(columns.id == row["id"]).values(next_run_at=next_run_at))
-    detail = {name: new[name] for name in ("name", "job_type", "schedule", "timezone", "payload")}
-    _record(connection, actor, "add schedule", row["id"], detail)
-    return int(row["id"])
-
-
-def remove(connection: Connection, name: str, actor: str) -> bool:
-    """Mark a definition as removed; its runs and history stay. False: there is none of that name."""
-    columns = job_definitions.c
-    removed = connection.execute(
-        update(job_definitions)
-        .where(columns.name == name, columns.removed_at.is_(None))
-        .values(removed_at=now(), updated_at=now())
-        .returning(columns.id)
-    ).scalar_one_or_none()
-    if removed is None:
-        return False
-    _record(connection, actor, "remove schedule", removed, {"name": name})
-    return True
+    return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
 
 
 def _record(connection: Connection, actor: str, action: str, definition_id: int, detail: dict[str, Any]) -> None:
@@ -128,12 +80,23 @@ def _record(connection: Connection, actor: str, action: str, definition_id: int,
     )
 
 
-READ = ("id", "name", "job_type", "payload", "schedule", "timezone", "last_slot_at", "last_error")
+_POLICY = tuple(each.name for each in fields(SlotPolicy))
+READ = (
+    "id", "name", "job_type", "payload", "schedule", "timezone", "last_slot_at", "last_error", "source", "runs_made",
+    "description", "paused_at", *_POLICY,
+)  # fmt: skip
 """The columns that ``definition_of`` reads."""
 
 
 def definition_of(row: Any) -> Definition:
-    """What the expansion knows of a definition."""
+    """What a row says. Never fails: what somebody wrote by hand and cannot be a policy is its ``problem``."""
+    problem = None
+    try:
+        policy = _policy_of(*(row[name] for name in _POLICY))
+        if not isinstance(row["runs_made"], int):
+            raise UsageError("runs_made is no number; write how many runs were made of its slots")
+    except UsageError as error:
+        policy, problem = SlotPolicy(), str(error)
     return Definition(
         id=row["id"],
         name=row["name"],
@@ -143,4 +106,22 @@ def definition_of(row: Any) -> Definition:
         timezone=row["timezone"],
         last_slot_at=row["last_slot_at"],
         last_error=row["last_error"],
+        source=row["source"],
+        policy=policy,
+        problem=problem,
+        runs_made=row["runs_made"],
+        description=row["description"],
+        paused_at=row["paused_at"],
     )
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _policy_of(*values: Any) -> SlotPolicy:
+    # Remembered, since of thousands of definitions most share a few.
+    return make_slot_policy(**dict(zip(_POLICY, values, strict=True)))
+
+
+def policy_columns(policy: SlotPolicy) -> dict[str, Any]:
+    """The values of the columns that a policy is kept in."""
+    values = {name: getattr(policy, name) for name in _POLICY}
+    return {name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in values.items()}

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, SUSPECT_AFTER_EXPIRIES, Status
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, SUSPECT_AFTER_EXPIRIES, UNFINISHED, Status
 from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
 
 metadata = MetaData(
@@ -46,8 +46,23 @@ ANY_RELEASES = text("releases >= 0")
 """True of every run: the word by which a statement is given the index of what is due."""
 
 
+IS_UNFINISHED = _where_status(*UNFINISHED)
+"""A condition that names its statuses as the partial indexes do, so that they serve."""
+
+
 def _where_countable() -> TextClause:
     return text(f"status IN ({_listed(CLAIMABLE)}) AND {ANY_RELEASES}")
+
+
+def _where_unfinished(name: str) -> TextClause:
+    return text(f"status IN ({_listed(UNFINISHED)}) AND {name} IS NOT NULL")
+
+
+# Only a running row has a lease_token: said so where no other index is to serve.
+_AT_WORK_WITH_KEY = text("lease_token IS NOT NULL AND concurrency_key IS NOT NULL")
+_HAS_DEADLINE = text("finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL")
+_IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
+RUNNING_KEY = "job_runs_key_running"
 
 
 def _where_suspect() -> TextClause:
@@ -74,6 +89,17 @@ job_definitions = Table(
     Column("schedule", String(1000)),
     Column("timezone", String(100), nullable=False),
     Column("source", String(20), nullable=False),
+    Column("description", Text),
+    Column("misfire", String(20), nullable=False, server_default="latest"),
+    Column("misfire_window", Seconds),
+    Column("misfire_most", Integer, nullable=False, server_default="100"),
+    Column("overlap", String(20), nullable=False, server_default="skip"),
+    Column("start_deadline", Seconds),
+    Column("jitter", Seconds),
+    Column("ends_at", UtcTime),
+    Column("max_runs", BigKey),
+    # Of slots. Here, since the runs themselves are pruned.
+    Column("runs_made", BigKey, nullable=False, server_default="0"),
     Column("last_slot_at", UtcTime, nullable=False),
     Column("next_run_at", UtcTime),
     Column("paused_at", UtcTime),
@@ -95,6 +121,12 @@ job_runs = Table(
     Column("priority", SmallInteger, nullable=False),
     Column("run_at", UtcTime, nullable=False),
     Column("scheduled_for", UtcTime),
+    # NULL: enqueued. Else 'slot', 'trigger', 'backfill' or 'again': a slot's run beside the one that it had.
+    Column("origin", String(20)),
+    # No attempt starts after it.
+    Column("start_deadline_at", UtcTime),
+    # Of those with one key never two are at work.
+    Column("concurrency_key", String(300)),
     Column("idempotency_key", String(500)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("max_attempts", Integer),
@@ -136,8 +168,37 @@ Index(
     job_runs.c.definition_id,
     job_runs.c.scheduled_for,
     unique=True,
-    postgresql_where=text("scheduled_for IS NOT NULL"),
-    sqlite_where=text("scheduled_for IS NOT NULL"),
+    postgresql_where=_IS_SLOT,
+    sqlite_where=_IS_SLOT,
+)
+# Of one definition: what the overlap of its slots is judged by.
+Index(
+    "job_runs_unfinished",
+    job_runs.c.definition_id,
+    job_runs.c.id,
+    postgresql_where=_where_unfinished("definition_id"),
+    sqlite_where=_where_unfinished("definition_id"),
+)
+Index(
+    "job_runs_key",
+    job_runs.c.concurrency_key,
+    job_runs.c.id,
+    postgresql_where=_where_unfinished("concurrency_key"),
+    sqlite_where=_where_unfinished("concurrency_key"),
+)
+# The last judge, where two claims do not see each other.
+Index(
+    RUNNING_KEY,
+    job_runs.c.concurrency_key,
+    unique=True,
+    postgresql_where=_AT_WORK_WITH_KEY,
+    sqlite_where=_AT_WORK_WITH_KEY,
+)
+Index(
+    "job_runs_deadline",
+    job_runs.c.start_deadline_at,
+    postgresql_where=_HAS_DEADLINE,
+    sqlite_where=_HAS_DEADLINE,
 )
 # By type first: due runs of a type that this host does not know must not lie in front of those it does.
 Index(
@@ -267,8 +328,8 @@ job_events = Table(
 )
 
 _views = MetaData()
-# The one definition of "something to do" in three parts; job_due is their union. The claim, the expansion,
-# the recovery and the idle question all read these, so that they cannot disagree.
+# The one definition of "something to do" in four parts; job_due is their union. The claim, the expansion, the
+# recovery, the end of what may not start any more and the idle question all read these, so that they cannot disagree.
 job_claimable = Table(
     "job_claimable",
     _views,
@@ -282,4 +343,14 @@ job_claimable = Table(
 job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(
     "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
+)
+job_overdue = Table(
+    "job_overdue",
+    _views,
+    Column("id", BigKey),
+    Column("definition_id", BigKey),
+    Column("job_type", String),
+    Column("status", String),
+    Column("attempts", Integer),
+    Column("start_deadline_at", UtcTime),
 )

@@ -33,6 +33,7 @@ from jobrunner.store.schema import (
     job_claimable,
     job_events,
     job_expandable,
+    job_overdue,
     job_recoverable,
     job_runs,
     job_state,
@@ -57,10 +58,11 @@ def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], 
 
 
 def is_anything_due(connection: Connection) -> bool:
-    """Whether there is anything to recover, expand or claim, whatever its type."""
+    """Whether there is anything to recover, give up, expand or claim, whatever its type."""
     earliest = earliest_claimable()
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
-    return bool(connection.execute(select(or_(earliest.is_not(None), *others))).scalar_one())
+    due = or_(earliest.is_not(None), earliest_overdue().is_not(None), *others)
+    return bool(connection.execute(select(due)).scalar_one())
 
 
 def earliest_claimable() -> ScalarSelect[Any]:
@@ -69,6 +71,11 @@ def earliest_claimable() -> ScalarSelect[Any]:
     Not just any run: for any, the planner expects to meet one soon in a scan of all runs.
     """
     return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
+
+
+def earliest_overdue() -> ScalarSelect[Any]:
+    """The start deadline that passed first; NULL: none. As above: not just any."""
+    return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
 
 
 def count_claimable(connection: Connection, policies: Sequence[Policy], limit: int) -> int:

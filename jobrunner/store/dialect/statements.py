@@ -15,6 +15,12 @@ def lock_migrations(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(7206148301)"))
 
 
+def lock_declarations(connection: Connection) -> None:
+    """One host at a time applies what is declared. Expects a write transaction, which on SQLite is the lock already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(7206148302)"))
+
+
 def lock_host_places(connection: Connection, host: str) -> None:
     """One tick of a host counts and takes places at a time. Expects the claim's transaction.
 

@@ -1,0 +1,75 @@
+"""Runs whose start deadline has passed end dead: no attempt of them may start any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, Text, Update, bindparam, select, update
+
+from jobrunner import faults
+from jobrunner.lifecycle import Event, Status, target
+from jobrunner.store import dialect, trail
+from jobrunner.store.dialect import BigKey, now, rows
+from jobrunner.store.schema import job_overdue, job_runs
+from jobrunner.store.ticks import earliest_overdue
+from jobrunner.text import iso_instant
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A run that was ended, and why in words. ``attempts`` is how many it had; they failed."""
+
+    run_id: int
+    job_type: str
+    attempts: int
+    error: str
+
+
+def is_any_overdue(connection: Connection) -> bool:
+    """Whether there is a run to end. Expects any transaction."""
+    return connection.execute(select(earliest_overdue())).scalar_one() is not None
+
+
+def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
+    """End so many, the longest overdue first; not those that another transaction has. Expects a write transaction."""
+    found = connection.execute(_overdue(), {"limit": limit}).mappings().all()
+    if not found:
+        return []
+    ended = [Overdue(row["id"], row["job_type"], row["attempts"], _error(row)) for row in found]
+    connection.execute(_ending(), {"given": [{"id": each.run_id, "last_error": each.error} for each in ended]})
+    trail.write(connection, [_told(row) for row in found])
+    faults.reach("deadline.before_commit", cut=lambda: dialect.sever(connection))
+    return ended
+
+
+def _error(row: RowMapping) -> str:
+    tried = f"; tried {row['attempts']} times before" if row["attempts"] else ""
+    return f"not started by its start deadline, {iso_instant(row['start_deadline_at'])}{tried}"
+
+
+def _told(row: RowMapping) -> dict[str, Any]:
+    detail = {"from": row["status"], "deadline": row["start_deadline_at"]}
+    return trail.event("tick", Event.EXPIRE.value, row["definition_id"], detail, row["now"], row["id"])
+
+
+@cache
+def _overdue() -> Select[Any]:
+    columns = job_overdue.c
+    # Locking the view makes PostgreSQL ask its condition again of a row that was just claimed or retried.
+    locked = select(job_overdue, now().label("now")).order_by(columns.start_deadline_at)
+    return locked.limit(bindparam("limit", type_=BigKey)).with_for_update(skip_locked=True)
+
+
+@cache
+def _ending() -> Update:
+    given = rows("given", {"id": BigKey, "last_error": Text()})
+    values = {
+        "status": target(Event.EXPIRE, Status.QUEUED).value,
+        "finished_at": now(),
+        "error_type": "start_deadline",
+        "last_error": given.c.last_error,
+        "updated_at": now(),
+    }
+    return update(job_runs).where(job_runs.c.id == given.c.id).values(values)
