@@ -33,6 +33,7 @@ OPTIONS = {
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],
     "jobs": ["--json"],
+    "apply": ["--dry-run", "--check", "--gone", "--json"],
     "schedule": ["add", "list", "remove"],
     "schedule add": ["NAME", "--type", "--cron", "--timezone", "--payload"],
     "schedule list": ["--json"],

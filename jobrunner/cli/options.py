@@ -25,7 +25,13 @@ def _apply_env_file(context: click.Context, _: click.Parameter, given: Path | No
     if given is not None:
         context.meta[_ENV_FILE] = given
     if not isinstance(context.command, click.Group):  # a group's command itself may name another one
-        environment.add_env_file(context.meta.get(_ENV_FILE))
+        context.meta[_ENV_FILE] = environment.add_env_file(context.meta.get(_ENV_FILE))
+
+
+def env_file(context: click.Context) -> Path | None:
+    """The env file that this command was given, by an option or by the environment."""
+    found: Path | None = context.meta.get(_ENV_FILE)
+    return found
 
 
 ENV_FILE = click.Option(
@@ -53,3 +59,5 @@ CONFIG = click.Option(
     callback=_apply_config,
     help="The configuration file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",
 )
+
+ALL = (ENV_FILE, CONFIG)

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
 import jobrunner
 from jobrunner.cli import options, streams
+from jobrunner.cli.lazy import LazyGroup
 from jobrunner.errors import JobrunnerError
 
 _HOMES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
+    "apply": "apply",
     "schedule": "schedules",
     "completion": "completion",
 }
-_OPTIONS = (options.ENV_FILE, options.CONFIG)
 
 
-class _Commands(click.Group):
-    """Knows the names of its commands by heart: most calls want one of them, and not what the others import."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_HOMES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _HOMES and cmd_name not in self.commands:
-            for command in import_module(f"jobrunner.cli.{_HOMES[cmd_name]}").COMMANDS:
-                options.add_to_all(command, _OPTIONS)
-                self.add_command(command)
-        return self.commands.get(cmd_name)
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup, homes=_HOMES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
 def cli() -> None:
     """Cron calls `jobrunner tick`; the database you already have is the queue.
@@ -44,7 +32,7 @@ def cli() -> None:
     """
 
 
-options.add_to_all(cli, _OPTIONS)
+options.add_to_all(cli, options.ALL)
 
 
 # Its message is the whole help text. Older versions of click show it themselves.

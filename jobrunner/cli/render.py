@@ -52,11 +52,12 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
     """One name and value a line."""
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
-        text = instant(value) if isinstance(value, datetime) else _text(value)
+        text = instant(value) if isinstance(value, datetime) else text_of(value)
         click.echo(f"{indent}{name.ljust(width)}  {visible(text)}".rstrip())
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value for people, in one word where it is one."""
     if value is None:
         return "-"
     if isinstance(value, dict | list):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Any
 
 import click
@@ -133,9 +134,20 @@ def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
         row["job_type"],
         row["schedule"],
         row["timezone"],
-        render.instant(row["next_run_at"]),
+        next_slot(row),
         row["last_error"],
     )
+
+
+def next_slot(row: Mapping[str, Any]) -> str:
+    """When a definition has its next slot, or why it has none."""
+    if row.get("removed_at") is not None:
+        return "removed"
+    if row["paused_at"] is not None:
+        return "paused"
+    at = row["next_run_at"]
+    # So the hint says that no slot will ever come.
+    return "never again" if at is not None and at.year == MAXYEAR else render.instant(at)
 
 
 def _section(title: str, headings: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:

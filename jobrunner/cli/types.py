@@ -72,10 +72,13 @@ def timeout_of_a_run(text: str) -> timedelta | str:
 
 def parse_run_at(text: str) -> datetime | timedelta:
     """An instant with its offset, or ``+5m`` from now. Raises UsageError."""
-    if text.startswith("+"):
-        return parse_duration(text[1:])
+    return parse_duration(text[1:]) if text.startswith("+") else parse_instant(text, ", or +5m from now")
+
+
+def parse_instant(text: str, or_else: str = "") -> datetime:
+    """An instant with its offset; ``or_else`` is what else could have been written. Raises UsageError."""
     if not _ISO.fullmatch(text):
-        raise UsageError(f"{text[:60]!r} is not a time; write 2026-01-31T09:00:00Z, or +5m from now")
+        raise UsageError(f"{text[:60]!r} is not a time; write 2026-01-31T09:00:00Z{or_else}")
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as error:

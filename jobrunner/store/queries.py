@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, func, select
 
 from jobrunner.lifecycle import Status
+from jobrunner.store import definitions
 from jobrunner.store.dialect import now
 from jobrunner.store.limits import WAITING
 from jobrunner.store.schema import (
     job_attempts,
     job_claimable,
-    job_definitions,
     job_events,
     job_runs,
     job_ticks,
@@ -51,18 +51,11 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         "running": _running(connection),
         "failing": _failing(connection, newest),
         "dead": _dead(connection, newest),
-        "schedules": schedules(connection),
+        "schedules": definitions.listed(connection),
         "unknown_types": [] if known_types is None else _unknown(connection, known_types),
         "limits": _limits(connection),
         "ticks": _last_ticks(connection),
     }
-
-
-def schedules(connection: Connection) -> list[Row]:
-    """The definitions that are not removed, by name, with their next and last slot."""
-    columns = job_definitions.c
-    statement = select(job_definitions).where(columns.removed_at.is_(None)).order_by(columns.name)
-    return _rows(connection, statement, leave_out=("removed_at",))
 
 
 def _counts(connection: Connection) -> dict[str, int]:

@@ -1,0 +1,88 @@
+"""schedule trigger, backfill."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime
+from functools import partial
+
+import click
+
+from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli.types import Checked, parse_instant, whole_number
+from jobrunner.durations import format_duration
+from jobrunner.errors import UsageError
+from jobrunner.store import backfill as store
+from jobrunner.text import visible
+
+_instant = Checked(parse_instant)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
+def trigger(name: str, as_json: bool) -> None:
+    """Make one run of a schedule now, paused or not, and print its id.
+
+    It stands for no slot. It waits until a run that is at work has ended, unless runs may overlap.
+    """
+    config = environment.load()
+    who = session.actor()
+    database = session.open_database(config)
+    enqueued = database.write(lambda each: store.trigger(each, name, config.payload_limit, who))
+    if enqueued.dropped and session.on_terminal():
+        streams.say(f"jobrunner: dropped: as many runs of {visible(name)} wait as the max_waiting of its type allows")
+    if as_json:
+        render.done(render.json_line({"id": enqueued.id, **({"dropped": True} if enqueued.dropped else {})}))
+    elif not enqueued.dropped:
+        render.done(enqueued.id)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--from", "begin", required=True, type=_instant, metavar="TIME", help="The first, ISO 8601 with offset.")
+@click.option("--to", "end", required=True, type=_instant, metavar="TIME", help="The last; not in the future.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be made, and make nothing.")
+@click.option("--again", is_flag=True, help="Also slots that have their run, or of which that is unknown.")
+@click.option(
+    "--most",
+    type=Checked(partial(whole_number, least=1, most=100_000)),
+    default=1000,
+    metavar="N",
+    help="Refuse more slots than this. [default: 1000]",
+)
+@click.option("--json", "as_json", is_flag=True, help="A JSON array with an object for each slot.")
+def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
+    """Make a run for each slot from one moment to another that has none, paused or not.
+
+    A slot so old that its run may have been pruned is unknown, and left. Asked twice, it makes nothing the second time.
+    """
+    if begin > end:
+        raise UsageError("--from is later than --to; no slot lies between them")
+    config = environment.load()
+    kept = min(config.keep[status] for status in ("succeeded", "cancelled", "dead"))
+    span = store.Span(begin, end, most, kept, again)
+    who = session.actor()
+    database = session.open_database(config)
+    found = database.write(lambda each: store.backfill(each, name, span, config.payload_limit, who, dry_run=dry_run))
+    words = {"made": "would be made"} if dry_run else {}
+    rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
+    if as_json:
+        render.echo_json(rows)
+        return
+    if rows:
+        render.table(
+            ("SLOT", "ANSWER", "RUN"),
+            [(render.instant(row["slot"]), row["answer"], row["run_id"]) for row in rows],
+            indent="",
+        )
+    counts = Counter(row["answer"] for row in rows)
+    render.done(", ".join(f"{count} {answer}" for answer, count in counts.items()) or "no slot lies between them")
+    if counts["unknown"]:
+        click.echo(
+            f"unknown: older than {format_duration(kept)}, so that its run may have been pruned; --again makes it"
+        )
+
+
+COMMANDS = (trigger, backfill)

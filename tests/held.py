@@ -1,0 +1,38 @@
+"""Holding a schedule's row, as a tick or another person's command does, until the test has seen who waits for it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from harness import Database, PostgresDatabase, SQLiteDatabase
+from harness.database import to_sqlite, translated
+
+Execute = Callable[[str, Iterable[Any]], object]
+
+
+@contextmanager
+def held(database: Database, name: str) -> Iterator[Execute]:
+    """In one transaction, which is committed at the end; what is executed belongs to it."""
+    if isinstance(database, SQLiteDatabase):
+        with closing(database.connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield lambda statement, params: connection.execute(statement, [to_sqlite(value) for value in params])
+            connection.execute("COMMIT")
+        return
+    assert isinstance(database, PostgresDatabase)
+    with closing(database.connect()) as session:
+        session.execute("BEGIN")
+        session.execute("SELECT id FROM job_definitions WHERE name = %s FOR UPDATE", [name])
+        yield lambda statement, params: session.execute(translated(statement), list(params))
+        session.execute("COMMIT")
+
+
+def wait_for_lock(database: Database, count: int = 1) -> None:
+    """Until so many sessions wait for what is held. SQLite does not tell; there whoever comes waits by itself."""
+    if isinstance(database, PostgresDatabase):
+        database.wait_until(
+            "SELECT count(*) >= ? FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            [count],
+            describe="sessions that wait for the lock",
+        )

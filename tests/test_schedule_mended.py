@@ -1,0 +1,42 @@
+"""What somebody broke by hand in a schedule is put right with `jobrunner schedule edit`."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from harness import Commands, Database
+from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+
+
+def shown(jobrunner: Commands) -> dict[str, Any]:
+    answer: dict[str, Any] = jobrunner("schedule", "show", "n", "--json").json()
+    return answer
+
+
+def test_what_somebody_broke_by_hand_can_be_put_right(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
+    database.execute("UPDATE job_definitions SET schedule = 'often', timezone = 'Mars', misfire = 'sometimes'")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    assert shown(jobrunner)["problem"]
+    jobrunner("schedule", "edit", "n", "--cron", "@hourly", "--timezone", "UTC")
+    row = shown(jobrunner)
+    assert (row["problem"], row["misfire"]) == (None, "latest")
+    assert datetime.fromisoformat(row["next_run_at"]) == utc(2026, 5, 1, 14)
+
+
+@pytest.mark.promise("P12")
+def test_what_was_missed_while_it_was_broken_is_decided_by_the_next_tick(
+    jobrunner: Commands, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
+    database.execute("UPDATE job_definitions SET job_type = 'two words'")
+    go_to(database, utc(2026, 5, 1, 14, 30))
+    jobrunner.tick(env=NO_HANDLERS)
+    jobrunner("schedule", "edit", "n", "--type", "echo")
+    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 14)]
+    assert skipped_ranges(database, "n") == [(utc(2026, 5, 1, 13), utc(2026, 5, 1, 13), 1)]

@@ -1,0 +1,281 @@
+"""`jobrunner schedule trigger` and `backfill`: runs that a person asks for, each slot once unless said otherwise."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database
+from held import held, wait_for_lock
+from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+
+DAY = timedelta(days=1)
+
+
+def add(jobrunner: Commands, cron: str, *words: str, name: str = "n", job_type: str = "echo") -> None:
+    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, *words)
+
+
+def backfill(jobrunner: Commands, begin: str, end: str, *words: str) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = jobrunner(
+        "schedule", "backfill", "n", "--from", begin, "--to", end, "--json", *words
+    ).json()
+    return answer
+
+
+def answers(found: list[dict[str, Any]]) -> list[str]:
+    return [row["answer"] for row in found]
+
+
+def tick(jobrunner: Commands) -> None:
+    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+
+
+@pytest.mark.promise("P12")
+def test_trigger_makes_one_run_now_that_stands_for_no_slot(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", "--payload", '{"a": 1}', "--start-deadline", "1s", "--jitter", "1h")
+    run_id = int(jobrunner("schedule", "trigger", "n").stdout)
+    assert jobrunner("schedule", "trigger", "n", "--json").json() == {"id": run_id + 1}
+    jobrunner.tick()
+    run = jobrunner.show(run_id)
+    assert (run["status"], run["result"], run["scheduled_for"], run["origin"]) == (
+        "succeeded",
+        {"a": 1},
+        None,
+        "trigger",
+    )
+    (event,) = database.query("SELECT * FROM job_events WHERE run_id = ?", [run_id])
+    assert (event["action"], event["definition_id"]) == ("trigger schedule", run["definition_id"])
+    assert database.value("SELECT runs_made FROM job_definitions") == 0
+
+
+def test_a_triggered_run_waits_behind_the_one_at_work(jobrunner: Commands, app: App, database: Database) -> None:
+    path = app.path("go on")
+    add(jobrunner, "@yearly", "--payload", f'{{"path": "{path}"}}', job_type="wait_for")
+    first, second = (int(jobrunner("schedule", "trigger", "n").stdout) for _ in range(2))
+    at_work = jobrunner.start("tick")
+    database.wait_until("SELECT count(*) FROM job_runs WHERE id = ? AND status = 'running'", [first])
+    jobrunner.tick()
+    assert [jobrunner.show(run_id)["status"] for run_id in (first, second)] == ["running", "queued"]
+    path.touch()
+    assert at_work.wait(30) == 0
+    jobrunner.tick()
+    runs = [jobrunner.show(run_id) for run_id in (first, second)]
+    assert [run["status"] for run in runs] == ["succeeded"] * 2
+    assert datetime.fromisoformat(runs[0]["finished_at"]) <= datetime.fromisoformat(runs[1]["started_at"])
+
+
+def test_triggered_runs_of_a_schedule_that_allows_it_are_at_work_together(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    path = app.path("go on")
+    add(jobrunner, "@yearly", "--overlap", "allow", "--payload", f'{{"path": "{path}"}}', job_type="wait_for")
+    for _ in range(2):
+        jobrunner("schedule", "trigger", "n")
+    at_work = jobrunner.start("tick")
+    database.wait_until("SELECT count(*) = 2 FROM job_runs WHERE status = 'running'")
+    path.touch()
+    assert at_work.wait(30) == 0
+
+
+@pytest.mark.promise("P3")
+def test_backfill_over_changes_of_the_clock_makes_each_slot_once(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 4, 1, 12))
+    add(jobrunner, "30 2 * * *", "--timezone", "Europe/Berlin")
+    found = backfill(jobrunner, "2026-03-27T00:00:00+01:00", "2026-03-31T23:59:00+02:00")
+    slots = [utc(2026, 3, 27, 1, 30), utc(2026, 3, 28, 1, 30), utc(2026, 3, 29, 1)]
+    slots += [utc(2026, 3, 30, 0, 30), utc(2026, 3, 31, 0, 30)]
+    assert slots_with_runs(database, "n") == [datetime.fromisoformat(row["slot"]) for row in found] == slots
+    go_to(database, utc(2026, 10, 27, 12))
+    backfill(jobrunner, "2026-10-24T00:00:00Z", "2026-10-26T12:00:00Z")
+    fold = [utc(2026, 10, 24, 0, 30), utc(2026, 10, 25, 0, 30), utc(2026, 10, 26, 1, 30)]
+    assert slots_with_runs(database, "n") == slots + fold
+
+
+@pytest.mark.promise("P3", "P12")
+def test_backfill_leaves_slots_with_runs_and_asked_twice_makes_none(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    tick(jobrunner)
+    go_to(database, utc(2026, 5, 1, 15, 30))
+    span = ("2026-05-01T11:00:00Z", "2026-05-01T15:00:00Z")
+    planned = backfill(jobrunner, *span, "--dry-run")
+    assert answers(planned) == ["would be made", "would be made", "has a run", "would be made", "would be made"]
+    assert database.value("SELECT count(*) FROM job_runs") == 1
+    found = backfill(jobrunner, *span)
+    assert answers(found) == ["made", "made", "has a run", "made", "made"]
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, hour) for hour in range(11, 16)]
+    again = backfill(jobrunner, *span)
+    assert answers(again) == ["has a run"] * 5
+    assert [row["run_id"] for row in again] == [row["run_id"] for row in found]
+    (event,) = database.query("SELECT detail FROM job_events WHERE action = 'backfill schedule'")
+    assert (event["detail"]["made"], event["detail"]["has_a_run"]) == (4, 1)
+    # The slots of 14 and 15 were not looked at by a tick yet, and have their runs all the same.
+    tick(jobrunner)
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, hour) for hour in range(11, 16)]
+
+
+@pytest.mark.promise("P3")
+def test_backfills_and_ticks_at_once_make_each_slot_once(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "*/10 * * * *", "--misfire", "all")
+    go_to(database, utc(2026, 5, 1, 14, 5))
+    words = ["schedule", "backfill", "n", "--from", "2026-05-01T10:00:00Z", "--to", "2026-05-01T14:00:00Z"]
+    started = [jobrunner.start(*words) for _ in range(4)]
+    started += [jobrunner.start("tick", env=NO_HANDLERS) for _ in range(2)]
+    ends = [process.communicate(timeout=90) for process in started]
+    assert [process.returncode for process in started] == [0] * len(started), ends
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 10) + timedelta(minutes=10 * n) for n in range(25)]
+
+
+@pytest.mark.promise("P3")
+def test_backfills_that_waited_for_each_other_make_each_slot_once(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly")
+    words = ["schedule", "backfill", "n", "--from", "2026-05-01T08:00:00Z", "--to", "2026-05-01T12:00:00Z"]
+    with held(database, "n"):
+        started = [jobrunner.start(*words) for _ in range(3)]
+        wait_for_lock(database, len(started))
+    ends = [process.communicate(timeout=90) for process in started]
+    assert [process.returncode for process in started] == [0] * 3, ends
+    assert sorted(end[0].splitlines()[-1] for end in ends) == ["5 has a run", "5 has a run", "5 made"]
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, hour) for hour in range(8, 13)]
+
+
+@pytest.mark.promise("P3")
+def test_a_slot_whose_run_may_have_been_pruned_is_unknown_unless_again_is_said(
+    jobrunner: Commands, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1))
+    add(jobrunner, "@daily", "--overlap", "allow")
+    for day in (2, 3):
+        go_to(database, utc(2026, 5, day, 0, 0, 1))
+        jobrunner.tick()
+    go_to(database, utc(2026, 5, 12, 6))
+    jobrunner.tick()  # prunes what has succeeded for more than seven days
+    span = ("2026-05-02T00:00:00Z", "2026-05-07T00:00:00Z")
+    found = backfill(jobrunner, *span)
+    assert answers(found) == ["unknown"] * 4 + ["made"] * 2
+    told = jobrunner("schedule", "backfill", "n", "--from", span[0], "--to", span[1])
+    assert "older than 7d" in told.stdout
+    assert "--again" in told.stdout
+    assert answers(backfill(jobrunner, *span, "--again")) == ["made"] * 6
+    assert answers(backfill(jobrunner, *span)) == ["has a run"] * 6
+
+
+@pytest.mark.promise("P3")
+def test_again_makes_a_second_run_beside_the_one_of_the_slot(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick()
+    span = ("2026-05-01T13:00:00Z", "2026-05-01T13:00:00Z")
+    backfill(jobrunner, *span, "--again")
+    jobrunner.tick()
+    rows = database.query("SELECT scheduled_for, origin, status FROM job_runs ORDER BY id")
+    slot = utc(2026, 5, 1, 13)
+    assert rows == [
+        {"scheduled_for": slot, "origin": "slot", "status": "succeeded"},
+        {"scheduled_for": slot, "origin": "again", "status": "succeeded"},
+    ]
+    assert answers(backfill(jobrunner, *span)) == ["has a run"]
+
+
+def test_backfilled_runs_come_one_after_another_the_oldest_first(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", job_type="append")
+    found = backfill(jobrunner, "2026-05-01T08:00:00Z", "2026-05-01T12:00:00Z")
+    jobrunner.tick("--concurrency", "4")
+    assert [line.run_id for line in app.trace()] == [row["run_id"] for row in found]
+    runs = [jobrunner.show(row["run_id"]) for row in found]
+    ends = [datetime.fromisoformat(run["finished_at"]) for run in runs]
+    begins = [datetime.fromisoformat(run["started_at"]) for run in runs]
+    assert all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
+
+
+def test_more_slots_than_were_meant_are_refused_with_the_remedy(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 3))
+    add(jobrunner, "* * * * *")
+    words = ["schedule", "backfill", "n", "--from", "2026-05-01T00:00:00Z", "--to", "2026-05-01T16:40:00Z"]
+    refused = jobrunner(*words, check=False)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
+    assert "1001" in refused.stderr
+    assert "--most 1001" in refused.stderr
+    assert database.value("SELECT count(*) FROM job_runs") == 0
+    done = jobrunner(*words, "--most", "1001")
+    assert done.stdout.splitlines()[-1] == "1001 made"
+    assert database.value("SELECT count(DISTINCT scheduled_for) FROM job_runs") == 1001
+
+
+def test_a_full_queue_refuses_a_backfill_as_a_whole(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add('@job("few", max_waiting=3)\ndef few(ctx: Context):\n    pass\n')
+    jobrunner("enqueue", "few")
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", job_type="few")
+    words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T11:00:00Z"]
+    refused = jobrunner(*words, check=False)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (1, "", 1)
+    assert "max_waiting" in refused.stderr
+    assert slots_with_runs(database, "n") == []
+    assert database.query("SELECT id FROM job_events WHERE action = 'backfill schedule'") == []
+    jobrunner(*words[:-1], "2026-05-01T10:00:00Z")
+    assert jobrunner("schedule", "trigger", "n", check=False).returncode == 1
+    assert database.value("SELECT count(*) FROM job_runs") == 3
+
+
+@pytest.mark.promise("P12")
+def test_what_a_full_queue_drops_is_told(jobrunner: Commands, app: App, database: Database) -> None:
+    app.add('@job("few", max_waiting=2, when_full="drop")\ndef few(ctx: Context):\n    pass\n')
+    jobrunner("enqueue", "few")
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", job_type="few")
+    assert answers(backfill(jobrunner, "2026-05-01T09:00:00Z", "2026-05-01T11:00:00Z")) == ["made", *["dropped"] * 2]
+    assert jobrunner("schedule", "trigger", "n").stdout == ""
+    assert jobrunner("schedule", "trigger", "n", "--json").json() == {"id": None, "dropped": True}
+    assert slots_with_runs(database, "n") == [utc(2026, 5, 1, 9)]
+    assert database.value("SELECT dropped FROM job_types") == 4
+    details = [row["detail"] for row in database.query("SELECT detail FROM job_events ORDER BY id")][1:]
+    assert (details[0]["made"], details[0]["dropped"], details[1:]) == (1, 2, [{"dropped": True}] * 2)
+
+
+BAD = {
+    "the future": ["--from", "2026-05-01T00:00:00Z", "--to", "2099-01-01T00:00:00Z"],
+    "backwards": ["--from", "2026-05-01T00:00:00Z", "--to", "2026-04-01T00:00:00Z"],
+    "no offset": ["--from", "2026-05-01T00:00:00", "--to", "2026-05-02T00:00:00Z"],
+    "a relative time": ["--from", "+5m", "--to", "2026-05-02T00:00:00Z"],
+    "no end": ["--from", "2026-05-01T00:00:00Z"],
+    "too many": ["--from", "2026-05-01T00:00:00Z", "--to", "2026-05-02T00:00:00Z", "--most", "100001"],
+}
+
+
+@pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
+def test_a_bad_span_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
+    go_to(database, utc(2026, 5, 3))
+    add(jobrunner, "@hourly")
+    done = jobrunner("schedule", "backfill", "n", *words, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert database.value("SELECT count(*) FROM job_runs") == 0
+
+
+def test_what_cannot_be_read_is_neither_triggered_nor_filled(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly")
+    database.execute("UPDATE job_definitions SET job_type = 'two words'")
+    span = ["--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T11:00:00Z"]
+    for words in (["trigger", "n"], ["backfill", "n", *span]):
+        done = jobrunner("schedule", *words, check=False)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+        assert "schedule edit" in done.stderr
+    assert database.value("SELECT count(*) FROM job_runs") == 0
+
+
+def test_a_span_without_slots_and_an_ended_schedule_fill_nothing(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", "--ends-at", "2026-05-01T09:30:00Z")
+    words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:01:00Z", "--to", "2026-05-01T11:00:00Z"]
+    assert jobrunner(*words).stdout == "no slot lies between them\n"
+    assert database.value("SELECT count(*) FROM job_runs") == 0
