@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.errors import QueueFull
     from jobrunner.registry import job
+    from jobrunner.schedule import Schedule
     from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
 __version__ = "0.1.0"
@@ -21,6 +22,7 @@ __all__ = [
     "HandlerStopped",
     "QueueFull",
     "Retry",
+    "Schedule",
     "Snooze",
     "enqueue",
     "enqueue_many",
@@ -38,6 +40,7 @@ _HOMES = {
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     "QueueFull": "errors",
     "job": "registry",
+    "Schedule": "schedule",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "signals"),
 }
 

@@ -45,10 +45,18 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     """Raise BadPayload, naming the argument that does not fit."""
+    _check(_described(function), payload)
+
+
+def check_early(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
+    """As ``check``, while the function's module is being imported: what its annotations name may come later in it."""
+    _check(_described.__wrapped__(function), payload)
+
+
+def _check(described: _Described, payload: Mapping[str, Any]) -> None:
     if not isinstance(payload, Mapping):
         # Whoever wrote the row by hand was not checked by anybody yet.
         raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
-    described = _described(function)
     for name in payload:
         if name not in described.arguments and (not described.takes_any or name == described.context):
             raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(described.arguments))}")

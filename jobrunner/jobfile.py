@@ -1,4 +1,4 @@
-"""``jobrunner.toml``: settings, and commands as job types. A mistake is told with its key and the nearest right one."""
+"""``jobrunner.toml``: settings, schedules, commands as job types. A mistake is told with its key and a near one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jobrunner import commands
 from jobrunner.backoff import Backoff
 from jobrunner.commands import Command
 from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.filed_schedules import FiledSchedule, named_schedule, schedule_of
 from jobrunner.policies import make_policy
 from jobrunner.tables import TableReader, nearest
 
 _LARGEST_BYTES = 4 * 1024 * 1024
-_SCHEDULE_HINT = "schedules are not read from this file; add one with: jobrunner schedule add"
 _POLICY_KEYS: dict[str, type[Any]] = {
     "max_attempts": int,
     "concurrency": int,
@@ -33,16 +33,19 @@ _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
     "waits": (backoffs.waits, ("jitter",)),
     "polynomial": (backoffs.polynomial, ("cap", "power", "jitter")),
 }
-_HINTS = {"schedule": _SCHEDULE_HINT, "timezone": _SCHEDULE_HINT}
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What one file says. ``settings`` are not checked yet: they go where the environment's go."""
+    """What one file says. ``settings`` are not checked yet: they go where the environment's go.
+
+    ``schedules`` are by name.
+    """
 
     path: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    schedules: Mapping[str, FiledSchedule] = field(default_factory=dict)
 
 
 def read(path: Path) -> JobFile:
@@ -94,23 +97,38 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
     top = TableReader("", data)
     settings: dict[str, Any] = top.take("settings", dict) or {}
     jobs: dict[str, Any] = top.take("jobs", dict) or {}
+    tables: dict[str, Any] = top.take("schedules", dict) or {}
     top.close()
-    found = {}
+    found, schedules = {}, {}
     for name, table in jobs.items():
-        if not isinstance(table, dict):
-            raise ConfigurationError(f"jobs.{name}: must be a table, as in [jobs.{name}]")
-        found[name] = _command(name, table, path.parent)
-    return JobFile(path, settings, found)
+        reader = _reader("jobs", name, table)
+        found[name] = _command(name, reader, path.parent)
+        if (schedule := schedule_of(f"jobs.{name}", name, reader)) is not None:
+            schedules[name] = schedule
+        reader.close()
+    for name, table in tables.items():
+        reader = _reader("schedules", name, table)
+        if name in schedules:
+            where = schedules[name].where
+            raise ConfigurationError(f"schedules.{name}: the schedule of {where} has that name; choose another")
+        schedules[name] = named_schedule(name, reader)
+        reader.close()
+    return JobFile(path, settings, found, schedules)
 
 
-def _command(name: str, table: dict[str, Any], folder: Path) -> Command:
-    reader = TableReader(f"jobs.{name}", table, _HINTS)
+def _reader(kind: str, name: str, table: object) -> TableReader:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{kind}.{name}: must be a table, as in [{kind}.{name}]")
+    return TableReader(f"{kind}.{name}", table)
+
+
+def _command(name: str, reader: TableReader, folder: Path) -> Command:
     argv = _argv(reader)
     success = _codes(reader, "success_codes")
     success = frozenset({0}) if success is None else success
     retry, discard = _codes(reader, "retry_codes"), _codes(reader, "discard_codes")
     _check_disjoint(reader, {"success_codes": success, "retry_codes": retry, "discard_codes": discard})
-    command = Command(
+    return Command(
         policy=_policy(name, reader),
         argv=argv,
         cwd=folder / _path(reader, "cwd"),
@@ -119,9 +137,8 @@ def _command(name: str, table: dict[str, Any], folder: Path) -> Command:
         success_codes=success,
         retry_codes=retry,
         discard_codes=discard or frozenset(),
+        stdin=reader.take("stdin", str),
     )
-    reader.close()
-    return command
 
 
 def _argv(reader: TableReader) -> tuple[str, ...]:

@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from jobrunner import arguments, backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
-from jobrunner.errors import ConfigurationError
-from jobrunner.model import DEFAULT_KILL_AFTER, DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, OnStop, Policy, WhenFull
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.model import (
+    DEFAULT_KILL_AFTER,
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_TIMEOUT,
+    Declaration,
+    OnStop,
+    Policy,
+    WhenFull,
+)
 from jobrunner.policies import declare, make_policy
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.schedule import Schedules
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,11 +42,17 @@ class Job(Generic[P, R]):
     """A handler: still callable as the function that it is, and enqueueable."""
 
     def __init__(
-        self, function: Callable[P, R], policy: Policy, retry_on: Exceptions | None, discard_on: Exceptions
+        self,
+        function: Callable[P, R],
+        policy: Policy,
+        retry_on: Exceptions | None,
+        discard_on: Exceptions,
+        schedules: tuple[Declaration, ...] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.policy = policy
+        self.schedules = schedules
         self._retry_on = retry_on
         self._discard_on = discard_on
 
@@ -131,6 +146,8 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    schedule: Schedules | None = None,
+    timezone: str | None = None,
 ) -> Callable[[Callable[P, R]], Job[P, R]]:
     """Register a function as the handler of a job type (by default: the function's name).
 
@@ -140,8 +157,9 @@ def job(
     ``concurrency`` is how many runs of the type may be at work on one host; those of an ``async def`` function are at
     work at once in one child, ten by default. With ``max_waiting`` runs in the queue, an enqueue is refused (QueueFull)
     or, with ``when_full="drop"``, dropped. ``on_stop="drop"`` ends a run that a stopped tick's grace was too short for
-    as cancelled, instead of handing it back.
-    Raises ConfigurationError when the name is taken or the function cannot be a handler.
+    as cancelled, instead of handing it back. ``schedule`` is a text such as "0 2 * * *", with its ``timezone`` (UTC
+    unless it is given), a ``Schedule``, or a list of them: ``jobrunner apply`` writes them into the database.
+    Raises ConfigurationError when a name is taken, the function cannot be a handler or a schedule cannot be used.
     """
 
     def register(function: Callable[P, R]) -> Job[P, R]:
@@ -161,7 +179,8 @@ def job(
             places = f"{_place(_registered[policy.job_type].function)} and {_place(function)}"
             raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {places}; a job type has one")
         arguments.check_handler(function, reserved=_OPTIONS)
-        registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or ())
+        schedules = _schedules(function, policy.job_type, schedule, timezone)
+        registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
         _registered[policy.job_type] = registered
         declare(policy)
         return registered
@@ -172,6 +191,27 @@ def job(
 def registered() -> Mapping[str, Job[Any, Any]]:
     """The handlers of all modules imported so far, by job type."""
     return dict(sorted(_registered.items()))
+
+
+def _schedules(
+    function: Callable[..., Any], job_type: str, schedule: Schedules | None, timezone: str | None
+) -> tuple[Declaration, ...]:
+    if schedule is None and timezone is None:
+        return ()
+    if schedule is None:
+        raise ConfigurationError(f"the handler {_place(function)} has a timezone= but no schedule=; give it one")
+    from jobrunner.schedule import declare_all
+
+    try:
+        declared = declare_all(schedule, timezone, job_type, lambda payload: arguments.check_early(function, payload))
+    except UsageError as error:
+        raise ConfigurationError(f"the schedule of the handler {_place(function)}: {error}") from None
+    taken = {each.name: other for other in _registered.values() for each in other.schedules}
+    for each in declared:
+        if each.name in taken:
+            places = f"{_place(taken[each.name].function)} and {_place(function)}"
+            raise ConfigurationError(f"the schedules of {places} are both named {each.name!r}; give one another name=")
+    return declared
 
 
 def _place(function: Callable[..., Any]) -> str:

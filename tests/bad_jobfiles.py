@@ -2,6 +2,7 @@
 
 GOOD = "[jobs.x]\ncommand = ['/bin/true']\n"
 SECRET = "s3cr3t"
+SCHEDULED = "[schedules.s]\njob = 'x'\nschedule = '@daily'\n"
 
 
 def job(line: str, name: str = "x") -> str:
@@ -33,7 +34,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "10 000 levels": ("a = " + "[" * 10_000, ["is not TOML"]),
     # Keys that there are not.
     "job for jobs": ("[job.x]\ncommand = ['/bin/true']\n", ["job: is not a key", "did you mean 'jobs'?"]),
-    "setting at the top": ("concurrency = 2\n" + GOOD, ["concurrency: is not a key", "jobs, settings"]),
+    "setting at the top": ("concurrency = 2\n" + GOOD, ["concurrency: is not a key", "jobs, schedules, settings"]),
     "tool": ("[tool.jobrunner]\n", ["tool: is not a key"]),
     "key of a job": (job("comand = 'x'"), ["jobs.x.comand", "did you mean 'command'?"]),
     "key of a job, other": (job("retries = 3"), ["jobs.x.retries", "is not a key"]),
@@ -43,12 +44,27 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "setting, other": (settings("colour = 'red'"), ["settings.colour", "is not a key"]),
     "nested job": ("[jobs.x.y]\ncommand = ['/bin/true']\n", ["jobs.x.command: is missing"]),
     "table in a job": (GOOD + "[jobs.x.options]\na = 1\n", ["jobs.x.options", "is not a key"]),
-    "schedule": (job("schedule = '@daily'"), ["jobs.x.schedule", "jobrunner schedule add"]),
-    "timezone": (job("timezone = 'UTC'"), ["jobs.x.timezone", "jobrunner schedule add"]),
+    "schedules": (SCHEDULED.replace("schedules", "schedule"), ["schedule: is not a key", "did you mean 'schedules'?"]),
+    "key of a schedule": (SCHEDULED + "misfires = 'all'\n", ["schedules.s.misfires", "did you mean 'misfire'?"]),
+    "command of a schedule": (SCHEDULED + "command = ['a']\n", ["schedules.s.command: is not a key"]),
+    "schedule of a job": (job("shedule = '@daily'\nmisfire = 'all'"), ["jobs.x.shedule", "did you mean 'schedule'?"]),
+    "no schedule, timezone": (job("timezone = 'UTC'"), ["jobs.x.timezone", "there is none", 'schedule = "0 2 * * *"']),
+    "no schedule, payload": (job("payload = { a = 1 }"), ["jobs.x.payload", 'schedule = "0 2 * * *"']),
+    "schedule of no job": ("[schedules.s]\nschedule = '@daily'\n", ["schedules.s.job: is missing", "job type"]),
+    "schedule of nothing": ("[schedules.s]\njob = 'x'\n", ["schedules.s.schedule: is missing", "0 2 * * *"]),
+    "schedule of a job's name": (
+        job("schedule = '@daily'", "s") + SCHEDULED,
+        ["schedules.s", "jobs.s has that name", "choose another"],
+    ),
     # Of the wrong kind.
     "jobs a text": ("jobs = 'x'", ["jobs: must be a table, not text"]),
     "jobs a list": ("[[jobs]]\ncommand = ['/bin/true']\n", ["jobs: must be a table, not a list"]),
     "job a list": ("[jobs]\nx = ['/bin/true']\n", ["jobs.x: must be a table", "[jobs.x]"]),
+    "schedule a list": (job("schedule = ['@daily']"), ["jobs.x.schedule: must be text, not a list"]),
+    "schedules a list": ("schedules = []", ["schedules: must be a table, not a list"]),
+    "schedule no table": ("[schedules]\ns = '@daily'\n", ["schedules.s: must be a table", "[schedules.s]"]),
+    "payload a text": (SCHEDULED + f"payload = '{SECRET}'\n", ["schedules.s.payload: must be a table, not text"]),
+    "misfire_most a text": (SCHEDULED + "misfire_most = '5'\n", ["schedules.s.misfire_most: must be a whole number"]),
     "settings a list": (GOOD + "[[settings]]\nlease = '5s'\n", ["settings: must be a table, not a list"]),
     "attempts a text": (job("max_attempts = '3'"), ["jobs.x.max_attempts: must be a whole number, not text"]),
     "attempts true": (job("max_attempts = true"), ["jobs.x.max_attempts: must be a whole number, not true or false"]),

@@ -45,8 +45,7 @@ def main() -> None:
 
     chapter("Set up: jobrunner's tables beside the application's own, and two schedules")
     jobrunner("migrate")
-    jobrunner("schedule", "add", "cleanup_nightly", "--type", "cleanup_nightly", "--cron", "0 2 * * *")
-    jobrunner("schedule", "add", "monday_reports", "--type", "enqueue_weekly_reports", "--cron", "0 7 * * 1")
+    jobrunner("apply")
     last_week = monday_of(datetime.now(UTC).date()) - timedelta(days=7)
     load_data(last_week)
     with mail_server():

@@ -12,14 +12,14 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from tables import activity, engine, sent_reports, sessions, users, utc_now
 
-from jobrunner import Context, Discard, Enqueued, Retry, exponential, job
+from jobrunner import Context, Discard, Enqueued, Retry, Schedule, exponential, job
 
 # The first wait after a failed attempt. The demo shortens it: nobody wants to watch a minute pass.
 FIRST_WAIT = os.environ.get("SAAS_FIRST_WAIT", "1m")
 OLD_FILE = timedelta(days=1)
 
 
-@job("cleanup_nightly", timeout="5m")
+@job("cleanup_nightly", timeout="5m", schedule="0 2 * * *")
 def cleanup_nightly(ctx: Context) -> dict[str, int]:
     """Delete expired sessions and old temporary files. Doing it twice does no harm, so it needs no guard."""
     with engine().begin() as connection:
@@ -34,7 +34,7 @@ def cleanup_nightly(ctx: Context) -> dict[str, int]:
     return {"sessions": expired, "files": removed}
 
 
-@job("enqueue_weekly_reports")
+@job("enqueue_weekly_reports", schedule=Schedule("0 7 * * 1", name="monday_reports"))
 def enqueue_weekly_reports(ctx: Context, week_start: str | None = None) -> dict[str, Any]:
     """On Monday: one run per user for the week before, if they were one by then. All are enqueued, or none.
 

@@ -13,11 +13,11 @@ import click
 from jobrunner import names
 from jobrunner.cli import environment, streams
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, UsageError
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.interpreter import ChildPlan
-from jobrunner.execute.supervisor import StartFailed, discover_policies
-from jobrunner.model import Owner, Policy
+from jobrunner.execute.supervisor import Ready, StartFailed, discover
+from jobrunner.model import Declaration, Owner, Policy
 from jobrunner.store import migrate
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
@@ -54,7 +54,7 @@ def policies(config: Config) -> list[Policy]:
 
     Raises HandlersUnavailable.
     """
-    handlers = _handlers(config) if config.imports else []
+    handlers = _greeting(config).policies if config.imports else []
     return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
 
 
@@ -63,14 +63,28 @@ def command_policies(config: Config) -> list[Policy]:
     return [command.policy for command in config.commands.values()]
 
 
-def _handlers(config: Config) -> list[Policy]:
+def schedules_of_handlers(config: Config) -> tuple[list[Policy], list[Declaration]]:
+    """What the handler modules say: their policies, and when each is to run by itself. Raises HandlersUnavailable."""
+    from jobrunner import schedule
+
+    greeting = _greeting(config, schedules=True)
+    try:
+        declared = [schedule.from_data(data, payload_limit=config.payload_limit) for data in greeting.schedules]
+    except UsageError as error:
+        raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise HandlersUnavailable("starting failed: its greeting makes no sense") from None
+    return greeting.policies, declared
+
+
+def _greeting(config: Config, *, schedules: bool = False) -> Ready:
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(config.state_dir, owner, mark)
     try:
-        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands))
-        found = discover_policies(plan, groups, config.start_limit.total_seconds())
+        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules)
+        found = discover(plan, groups, config.start_limit.total_seconds())
     except OSError as error:
         raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
     finally:

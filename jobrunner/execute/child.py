@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any
 
 from jobrunner import clock, faults
-from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.execute import attribution, reports
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
@@ -143,9 +143,15 @@ class Child:
             clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
             self._send({"kind": "import_failed", "error": clash})
             return
+        greeting: Frame = {"kind": "ready", "policies": [job.policy.as_data() for job in registered().values()]}
+        if frame["schedules"]:
+            try:
+                greeting["schedules"] = _schedules()
+            except BadPayload as error:
+                self._send({"kind": "import_failed", "error": str(error)})
+                return
         self._streams.keep()
-        policies = [job.policy.as_data() for job in registered().values()]
-        self._send({"kind": "ready", "policies": policies})
+        self._send(greeting)
 
     def _run(self, frame: Frame) -> None:
         if clock.elapsed() > frame["begin_before"]:
@@ -203,6 +209,21 @@ def is_async(job_type: str) -> bool:
     """Whether the handler of this type is an ``async def`` function."""
     job = registered().get(job_type)
     return job is not None and job.policy.is_async
+
+
+def _schedules() -> list[dict[str, Any]]:
+    """What the handlers say of when they run. Raises BadPayload, now that all annotations can be read."""
+    from jobrunner import schedule
+
+    found = []
+    for job in registered().values():
+        for each in job.schedules:
+            try:
+                job.check(each.payload)
+            except BadPayload as error:
+                raise BadPayload(f"the schedule {each.name!r} of {job.name!r}: {error}") from None
+            found.append(schedule.as_data(each))
+    return found
 
 
 def _check_module_name(name: str) -> None:

@@ -29,13 +29,15 @@ _STACKS_BYTES = 16 * 1024
 class ChildPlan:
     """What every child of a tick is started with. ``mark`` is how its descendants are known in the environment.
 
-    ``reserved`` are the job types that no handler may have, since they are commands.
+    ``reserved`` are the job types that no handler may have, since they are commands. ``schedules``: the greeting is to
+    hold those of the handlers, which a tick has no use for.
     """
 
     imports: tuple[str, ...]
     app_dir: Path | None
     mark: str
     reserved: tuple[str, ...] = ()
+    schedules: bool = False
 
 
 class ChildProcess(Process):
@@ -85,6 +87,7 @@ class ChildProcess(Process):
                 "imports": list(plan.imports),
                 "app_dir": str(plan.app_dir) if plan.app_dir else None,
                 "reserved": list(plan.reserved),
+                "schedules": plan.schedules,
                 "output_mark": mark.hex(),
             }
         )

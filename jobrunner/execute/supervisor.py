@@ -7,7 +7,8 @@ import selectors
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from jobrunner import clock
 from jobrunner.execute.command import CommandLine, CommandProcess
@@ -25,10 +26,11 @@ _DYING_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A child has imported the handlers; these are their policies."""
+    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted."""
 
     child: ChildProcess
     policies: list[Policy]
+    schedules: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,14 @@ class Supervisor:
         elif frame["kind"] == "ready":
             try:
                 policies = [Policy.from_data(data) for data in frame["policies"]]
+                schedules = [dict(data) for data in frame.get("schedules", ())]
             except (KeyError, TypeError, ValueError, OverflowError):
                 start.error = "its greeting makes no sense"
                 child.kill()
                 return
             del self._starting[child]
             self.idle.append(child)
-            yield Ready(child, policies)
+            yield Ready(child, policies, schedules)
 
     def _ask_who_can_write(self) -> None:
         """Have the next wait end as soon as a child takes more of what it is to be sent."""
@@ -280,16 +283,14 @@ def _why_not_started(child: ChildProcess, start: _Start) -> str:
     return one_line(f"{what} failed: {why}")
 
 
-def discover_policies(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> list[Policy] | StartFailed:
-    """Start one child only to learn what this host can run: its policies, or why it failed (StartFailed)."""
+def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> Ready | StartFailed:
+    """Start one child only to learn what its handlers say; by the time this returns it has left."""
     supervisor = Supervisor(plan, groups, start_limit_seconds)
     try:
         supervisor.spawn()
         while True:
             for event in supervisor.turn(1.0):
-                if isinstance(event, Ready):
-                    return event.policies
-                if isinstance(event, StartFailed):
+                if isinstance(event, Ready | StartFailed):
                     return event
     finally:
         supervisor.close()

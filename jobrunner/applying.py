@@ -1,0 +1,155 @@
+"""Reconciles what code and the file declare with the definitions that there are: all in one transaction, or nothing.
+
+Each source has a say in its own definitions only, and of the sources only those that this host has: a host that imports
+no handlers knows nothing of what the code of another one declares (docs/adr/0017-schedules-from-three-sources.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.model import Declaration, Source
+from jobrunner.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.scheduling import plan
+from jobrunner.store import changes, declared
+from jobrunner.store.database import Connection, Database
+
+Row = Any
+"""A row of ``job_definitions``, with the database's now."""
+
+PLACES = {"code": "the code", "file": "jobrunner.toml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A definition that is declared otherwise than it is. ``fields``: name, from, to."""
+
+    row: Row
+    declaration: Declaration
+    fields: dict[str, tuple[Any, Any]]
+
+
+@dataclass(slots=True)
+class Difference:
+    """What is declared against what there is. ``back`` were removed once, ``gone`` are declared no more.
+
+    ``left`` counts those of sources that this host does not have.
+    """
+
+    new: list[Declaration] = field(default_factory=list)
+    back: list[tuple[Row, Declaration]] = field(default_factory=list)
+    edited: list[Edited] = field(default_factory=list)
+    gone: list[Row] = field(default_factory=list)
+    unchanged: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.new or self.back or self.edited or self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Everything that this host declares. ``sources`` are those that it has, also if they declare nothing."""
+
+    declarations: Sequence[Declaration]
+    sources: Collection[Source]
+    payload_limit: int = DEFAULT_LIMIT_BYTES
+
+    def __post_init__(self) -> None:
+        by_name: dict[str, Declaration] = {}
+        for each in self.declarations:
+            other = by_name.setdefault(each.name, each)
+            if other is not each:
+                raise ConfigurationError(
+                    f"two schedules are named {each.name!r}: one of {_told(other)} and one of {_told(each)};"
+                    " rename one, or take it out"
+                )
+
+
+def look(database: Database, wanted: Declared) -> Difference:
+    """What ``apply`` would do. Raises JobrunnerError as it would."""
+    return database.read(partial(_compared, wanted=wanted, lock=False))
+
+
+def apply(database: Database, wanted: Declared, actor: str) -> Difference:
+    """Make the definitions what is declared, and return what was done.
+
+    Raises JobrunnerError, with nothing written, where a name belongs to somebody else.
+    """
+    return database.write(partial(_apply, wanted=wanted, actor=actor))
+
+
+def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
+    declared.hold(connection)
+    difference = _compared(connection, wanted, lock=True)
+    asked = partial(plan, payload_limit=wanted.payload_limit)
+    declared.disable(connection, difference.gone, actor)
+    for each in difference.edited:
+        changes.redeclare(connection, each.row, each.declaration, asked, actor)
+    for row, declaration in difference.back:
+        changes.bring_back(connection, row, declaration, asked, actor)
+    taken = declared.add(connection, difference.new, asked, actor)
+    for declaration in difference.new:
+        if declaration.name in taken:
+            raise _taken(declaration)
+    return difference
+
+
+def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Difference:
+    by_name = {each.name: each for each in wanted.declarations}
+    found = declared.definitions(connection, by_name, lock=lock)
+    difference = Difference()
+    for row in found:
+        declaration = by_name.pop(row["name"], None)
+        if declaration is None:
+            _note_undeclared(difference, row, wanted.sources)
+        elif row["removed_at"] is not None:
+            difference.back.append((row, declaration))
+        else:
+            _check_owner(row, declaration, wanted.sources)
+            if fields := changes.differing(row, declaration):
+                difference.edited.append(Edited(row, declaration, fields))
+            else:
+                difference.unchanged += 1
+    difference.new.extend(by_name[name] for name in sorted(by_name))
+    return difference
+
+
+def _note_undeclared(difference: Difference, row: Row, sources: Iterable[str]) -> None:
+    if row["removed_at"] is not None:
+        return
+    if row["source"] in sources:
+        difference.gone.append(row)
+    else:
+        difference.left[row["source"]] += 1
+
+
+def _check_owner(row: Row, declaration: Declaration, sources: Collection[str]) -> None:
+    if row["source"] not in PLACES:
+        raise _taken(declaration)
+    if row["source"] not in sources:
+        raise JobrunnerError(
+            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of {PLACES[row['source']]},"
+            " which this host does not have; rename it, or apply on a host that has both"
+        )
+
+
+def _taken(declaration: Declaration) -> JobrunnerError:
+    return JobrunnerError(
+        f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one that was added by command;"
+        f" rename it, or first run: jobrunner schedule remove {shlex.quote(declaration.name)}"
+    )
+
+
+def _told(declaration: Declaration) -> str:
+    if declaration.source == "code":
+        return f"the code (handler {declaration.job_type})"
+    return PLACES.get(declaration.source, declaration.source)

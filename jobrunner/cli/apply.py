@@ -1,0 +1,167 @@
+"""apply: what code and jobrunner.toml declare becomes the schedules in the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+
+from jobrunner import applying
+from jobrunner.applying import PLACES, Declared, Difference
+from jobrunner.cli import environment, render, session, streams
+from jobrunner.config import Config
+from jobrunner.errors import ConfigurationError
+from jobrunner.model import Declaration, Policy, Source
+from jobrunner.text import iso_instant, visible
+
+_LONGEST_SHOWN = 200
+_SECONDS = ("misfire_window", "start_deadline", "jitter")
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--check", is_flag=True, help="As --dry-run, and exit with 1 where something would change.")
+@click.option("--gone", type=click.Choice(["code", "file"]), help="Disable the schedules of a source that is no more.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> None:
+    """Make the schedules in the database what the handlers' code and jobrunner.toml declare. For every deploy.
+
+    Adds what is new, changes what is declared otherwise, disables what is declared no more, all or nothing. Schedules
+    made by command are left alone, and so are those of a source that this host does not have: of the code without
+    JOBRUNNER_IMPORT, of the file without a jobrunner.toml. A second time nothing is left to do.
+    """
+    config = environment.load()
+    wanted, policies = _declared(config, gone)
+    database = session.open_database(config)
+    is_dry = dry_run or check
+    difference = applying.look(database, wanted) if is_dry else applying.apply(database, wanted, session.actor())
+    if as_json:
+        render.echo_json(_as_data(difference, wanted, is_dry))
+    else:
+        render.done("\n".join(_lines(difference, is_dry)))
+    for each in _unknown(wanted, policies):
+        streams.say(f"jobrunner: {each}")
+    if check and difference.is_any:
+        raise click.exceptions.Exit(1)
+
+
+def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Policy]]:
+    """All that this host declares, and what it can run. ``gone`` is a source that has nothing to say any more."""
+    declarations: list[Declaration] = []
+    sources: list[Source] = []
+    policies = session.command_policies(config)
+    if config.imports:
+        found, of_code = session.schedules_of_handlers(config)
+        policies += found
+        declarations += of_code
+        sources.append("code")
+    if config.file is not None:
+        from jobrunner import filed_schedules, jobfile
+
+        schedules = jobfile.read(config.file).schedules
+        declarations += filed_schedules.declarations(config.file, schedules, config.payload_limit)
+        sources.append("file")
+    if gone in sources:
+        where = "JOBRUNNER_IMPORT is set" if gone == "code" else f"there is {config.file}"
+        raise ConfigurationError(f"--gone {gone}: this host has that source ({where}); apply without --gone")
+    if gone is not None:
+        sources.append(gone)
+    if not sources:
+        raise ConfigurationError(
+            "there is nothing to apply: set JOBRUNNER_IMPORT to the modules that hold handlers,"
+            " or write a jobrunner.toml"
+        )
+    return Declared(declarations, sources, config.payload_limit), policies
+
+
+def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
+    known = {policy.job_type for policy in policies}
+    for each in wanted.declarations:
+        if each.job_type not in known:
+            yield (
+                f"schedules.{each.name}: this host has no handler for {each.job_type!r};"
+                " its runs wait for a host that has one"
+            )
+
+
+def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
+    for each in difference.new:
+        yield f"+ {_declared_line(each)}"
+    for row, declaration in difference.back:
+        paused = ", still paused" if row["paused_at"] is not None else ""
+        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{paused}"
+    for edited in difference.edited:
+        yield f"~ {visible(edited.row['name'])}"
+        for name, (before, after) in edited.fields.items():
+            yield f"    {name}: {_shown(before, name)} -> {_shown(after, name)}"
+    for row in difference.gone:
+        yield f"- {visible(row['name'])}: no longer in {PLACES[row['source']]}"
+    for source, count in sorted(difference.left.items()):
+        yield (
+            f"{count} of {PLACES[source]} left alone: this host does not have that source;"
+            f" if nobody has: jobrunner apply --gone {source}"
+        )
+    counted = {
+        "added": len(difference.new) + len(difference.back),
+        "changed": len(difference.edited),
+        "disabled": len(difference.gone),
+    }
+    told = [f"{count} {what}" for what, count in counted.items() if count] or ["nothing to do"]
+    yield f"{', '.join(told)}, {difference.unchanged} unchanged{' (nothing was written)' if is_dry else ''}"
+
+
+def _declared_line(each: Declaration) -> str:
+    payload = f" {_shown(each.payload)}" if each.payload else ""
+    said = f"{each.name}: {each.job_type}{payload} at {each.schedule} {each.timezone} ({PLACES[each.source]})"
+    return visible(said)
+
+
+def _shown(value: Any, field: str = "") -> str:
+    """In one short line, whatever somebody wrote into a row by hand."""
+    if value is None:
+        return "-"
+    if field in _SECONDS and isinstance(value, float):
+        return f"{value:g}s"
+    if isinstance(value, datetime):
+        return iso_instant(value)
+    text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+
+
+def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str, Any]:
+    return {
+        "dry_run": is_dry,
+        "sources": sorted(wanted.sources),
+        "added": [
+            *[_added(each, is_back=False) for each in difference.new],
+            *[_added(declaration, is_back=True) for _, declaration in difference.back],
+        ],
+        "changed": [
+            {
+                "name": each.row["name"],
+                "changes": {field: {"from": before, "to": after} for field, (before, after) in each.fields.items()},
+            }
+            for each in difference.edited
+        ],
+        "disabled": [{"name": row["name"], "source": row["source"]} for row in difference.gone],
+        "unchanged": difference.unchanged,
+        "left_alone": dict(difference.left),
+    }
+
+
+def _added(declaration: Declaration, *, is_back: bool) -> dict[str, Any]:
+    return {
+        "name": declaration.name,
+        "job_type": declaration.job_type,
+        "schedule": declaration.schedule,
+        "timezone": declaration.timezone,
+        "payload": declaration.payload,
+        "source": declaration.source,
+        "was_removed": is_back,
+    }
+
+
+COMMANDS = (apply,)

@@ -1,0 +1,220 @@
+"""Which source has a say in what: a host answers only for those that it has, and what moves keeps its history."""
+
+from datetime import timedelta
+
+import pytest
+
+from declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
+from harness import App, Commands, Database
+from idle_ticks import quiet_hour, tick
+from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from test_apply import refused
+
+IN_FILE = '[schedules.{name}]\njob = "scheduled"\nschedule = "{expression}"\n'
+
+
+def test_a_host_without_the_code_leaves_its_schedules_alone(jobrunner: Commands, app: App, database: Database) -> None:
+    declare(app, code=CODE, file=FILE)
+    jobrunner("apply")
+    before = definitions(database)
+    done = jobrunner("apply", env=NO_HANDLERS)
+    assert done.stdout.splitlines() == [
+        "3 of the code left alone: this host does not have that source; if nobody has: jobrunner apply --gone code",
+        "nothing to do, 2 unchanged",
+    ]
+    assert applied(jobrunner, env={"JOBRUNNER_APP_DIR": None, "PYTHONPATH": str(app.folder)}) == nothing(3)
+    assert definitions(database) == before
+
+
+def test_a_host_with_neither_source_is_told(jobrunner: Commands, app: App, database: Database) -> None:
+    declare(app, code=CODE, file=FILE)
+    jobrunner("apply")
+    before = everything(database)
+    done = jobrunner("apply", env={"JOBRUNNER_APP_DIR": None, "JOBRUNNER_IMPORT": None}, check=False)
+    refused(done, 78, "nothing to apply", "JOBRUNNER_IMPORT", "jobrunner.toml")
+    assert everything(database) == before
+
+
+def test_the_last_schedule_of_each_source_can_go(jobrunner: Commands, app: App, database: Database) -> None:
+    declare(app, code=one("of code"), file=IN_FILE.format(name="of-file", expression="@daily"))
+    assert applied(jobrunner)["added"] == ["of code", "of-file"]
+    declare(app, code="", file="")
+    assert applied(jobrunner)["disabled"] == ["of code", "of-file"]
+    assert definitions(database) == {}
+
+
+def test_a_source_that_nobody_has_any_more_is_disabled_on_demand(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    declare(app, code=CODE, file=FILE)
+    jobrunner("apply")
+    before = everything(database)
+    refused(jobrunner("apply", "--gone", "code", check=False), 78, "--gone code", "JOBRUNNER_IMPORT is set")
+    refused(jobrunner("apply", "--gone", "file", check=False), 78, "--gone file", "jobrunner.toml")
+    assert everything(database) == before
+    app.path("jobrunner.toml").unlink()
+    assert applied(jobrunner, "--gone", "file") == {
+        "added": [],
+        "changed": {},
+        "disabled": ["backup", "hourly"],
+        "unchanged": 3,
+    }
+    assert applied(jobrunner, "--gone", "code", env=NO_HANDLERS)["disabled"] == ["nightly", "send de", "send fr"]
+    assert definitions(database) == {}
+    assert sorted(name for action, name in trail(database) if action == "remove schedule") == NAMES
+
+
+def test_a_name_of_a_source_that_this_host_lacks_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
+    """It cannot know whether the definition has moved into its file, or belongs to code that still declares it."""
+    declare(app, code=one("nightly"))
+    jobrunner("apply")
+    declare(app, file=IN_FILE.format(name="nightly", expression="@hourly"))
+    before = everything(database)
+    done = jobrunner("apply", env=NO_HANDLERS, check=False)
+    refused(done, 1, "'nightly'", "the code", "jobrunner.toml", "a host that has both")
+    assert everything(database) == before
+
+
+@pytest.mark.promise("P3", "P12")
+def test_what_moves_from_code_to_file_keeps_its_history(jobrunner: Commands, app: App, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    declare(app, code=one("moving", "@hourly"))
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick()
+    before = definitions(database)["moving"]
+    declare(app, code='@job("scheduled")\ndef scheduled(ctx: Context): ...\n')
+    declare(app, file=IN_FILE.format(name="moving", expression="@hourly"))
+    assert applied(jobrunner)["changed"] == {"moving": {"source": ("code", "file")}}
+    after = definitions(database)["moving"]
+    assert after == {**before, "source": "file", "updated_at": after["updated_at"]}
+    assert applied(jobrunner) == nothing(1)
+    go_to(database, utc(2026, 5, 1, 14, 0, 1))
+    jobrunner.tick()
+    assert slots_with_runs(database, "moving") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+    assert trail(database) == [("add schedule", "moving"), ("edit schedule", "moving")]
+
+
+@pytest.mark.promise("P3")
+def test_what_comes_back_is_not_back_filled_and_fires_nothing_twice(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    declare(app, code=one("here and there", "@hourly", overlap="allow"))
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 1, 13, 0, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    (before,) = definitions(database).values()
+    declare(app, code="")
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 1, 13, 30))
+    declare(app, code=one("here and there", "@hourly", overlap="allow"))
+    jobrunner("apply")
+    # Still within the hour of its last slot, and with the clock behind it.
+    go_to(database, utc(2026, 5, 1, 12, 59, 59))
+    declare(app, code="")
+    jobrunner("apply")
+    declare(app, code=one("here and there", "@hourly", overlap="allow"))
+    jobrunner("apply")
+    assert definitions(database)["here and there"]["last_slot_at"] >= utc(2026, 5, 1, 13, 30)
+    for hour in (13, 14):
+        go_to(database, utc(2026, 5, 1, hour, 0, 1))
+        jobrunner.tick(env=NO_HANDLERS)
+    declare(app, code="")
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 3, 12, 30))
+    jobrunner.tick(env=NO_HANDLERS)
+    declare(app, code=one("here and there", "@hourly", overlap="allow"))
+    said = jobrunner("apply").stdout
+    assert "was removed 2026-05-01 14:00:" in said
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "here and there") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
+    assert skipped_ranges(database, "here and there") == []
+    assert definitions(database)["here and there"]["id"] == before["id"]
+    assert [action for action, _ in trail(database)] == ["add schedule", "remove schedule"] * 3 + ["add schedule"]
+
+
+@pytest.mark.promise("P3")
+def test_an_edited_schedule_expands_what_was_due_and_never_fires_twice(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """No tick came at 13:00; the deploy at 13:05 owes that slot to the old declaration."""
+    go_to(database, utc(2026, 5, 1, 12))
+    declare(app, code=one("edited", "0 * * * *", payload={"v": 1}, overlap="allow"))
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 1, 13, 5))
+    declare(app, code=one("edited", "*/5 * * * *", payload={"v": 2}, overlap="allow"))
+    jobrunner("apply")
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "edited") == [utc(2026, 5, 1, 13)]
+    go_to(database, utc(2026, 5, 1, 13, 10, 1))
+    jobrunner.tick(env=NO_HANDLERS)
+    # Back, when its old slot of 13:00 was the last: that instant is not named a second time.
+    declare(app, code=one("edited", "0 13 * * *", payload={"v": 2}, overlap="allow"))
+    jobrunner("apply")
+    go_to(database, utc(2026, 5, 1, 23, 59))
+    jobrunner.tick(env=NO_HANDLERS)
+    rows = database.query("SELECT scheduled_for, payload FROM job_runs ORDER BY scheduled_for")
+    assert [(row["scheduled_for"], row["payload"]) for row in rows] == [
+        (utc(2026, 5, 1, 13), {"v": 1}),
+        (utc(2026, 5, 1, 13, 10), {"v": 2}),
+    ]
+    assert skipped_ranges(database, "edited") == []
+
+
+@pytest.mark.promise("P3")
+def test_an_edit_of_anything_else_leaves_the_watermark(jobrunner: Commands, app: App, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    declare(app, code=one("edited", "0 13 * * *"))
+    jobrunner("apply")
+    before = definitions(database)["edited"]
+    go_to(database, utc(2026, 5, 1, 12, 30))
+    declare(app, code=one("edited", "0 13 * * *", payload={"v": 2}, description="new", overlap="allow"))
+    assert applied(jobrunner)["changed"] == {
+        "edited": {"payload": ({}, {"v": 2}), "description": (None, "new"), "overlap": ("skip", "allow")}
+    }
+    after = definitions(database)["edited"]
+    assert (after["last_slot_at"], after["next_run_at"]) == (before["last_slot_at"], utc(2026, 5, 1, 13))
+    go_to(database, utc(2026, 5, 1, 13) + timedelta(seconds=1))
+    jobrunner.tick(env=NO_HANDLERS)
+    assert slots_with_runs(database, "edited") == [utc(2026, 5, 1, 13)]
+
+
+def test_a_pause_outlives_deploys(jobrunner: Commands, app: App, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    declare(app, code=one("paused", "@hourly"))
+    jobrunner("apply")
+    database.execute("UPDATE job_definitions SET paused_at = ?", [database.now()])
+    paused_at = database.value("SELECT paused_at FROM job_definitions")
+    for code in (one("paused", "*/5 * * * *"), "", one("paused", "@hourly")):
+        go_to(database, database.now() + timedelta(hours=3))
+        declare(app, code=code)
+        jobrunner("apply")
+        jobrunner.tick(env=NO_HANDLERS)
+    assert database.value("SELECT paused_at FROM job_definitions") == paused_at
+    assert slots_with_runs(database, "paused") == []
+
+
+def test_true_is_not_taken_for_one(jobrunner: Commands, app: App, database: Database) -> None:
+    """Python says that they are equal; a handler that gets them does not."""
+    odd = {"a": 1, "b": [0, {"c": False}], "large": 1e16, "small": 5e-324, "whole": 1.0, "text": "é\u2028"}
+    declare(app, code=one("odd", payload=odd))
+    jobrunner("apply")
+    assert applied(jobrunner) == nothing(1)
+    declare(app, code=one("odd", payload={**odd, "a": True}))
+    assert list(applied(jobrunner)["changed"]) == ["odd"]
+    assert definitions(database)["odd"]["payload"]["a"] is True
+    declare(app, code=one("odd", payload={**odd, "a": True, "b": [0, {"c": 0}]}))
+    assert list(applied(jobrunner)["changed"]) == ["odd"]
+    assert applied(jobrunner) == nothing(1)
+
+
+def test_an_idle_tick_reads_no_schedule(jobrunner: Commands, app: App, database: Database) -> None:
+    """Neither those of the file, which it reads for its settings, nor what it takes to read one."""
+    declare(app, code=CODE, file=FILE)
+    jobrunner("apply")
+    quiet_hour(database)
+    idle = tick(jobrunner)
+    assert (idle.said, idle.was_short) == ("", True)
+    assert idle.imported.isdisjoint({"jobrunner.schedule", "jobrunner.recurrence", "jobrunner.cronfields"})
+    assert "jobrunner.filed_schedules" in idle.imported
