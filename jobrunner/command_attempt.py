@@ -24,7 +24,7 @@ def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, byte
         arguments=[argument.encode() for argument in command.arguments_for(run)],
         cwd=command.cwd,
         env=command.environment_for(run, environ),
-        stdin=encode_payload(payload).encode(),
+        stdin=(encode_payload(payload) if command.stdin is None else command.stdin).encode(),
         alarm_seconds=last_resort,
     )
 

@@ -17,7 +17,7 @@ SHELL = "/bin/sh"
 DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 """Not given to a command unless it is asked for with ``pass_env``."""
 
-_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot")
+_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")
 _PAYLOAD = "payload."
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII)
 
@@ -27,6 +27,7 @@ class Command:
     """One command of the configuration file. ``retry_codes`` None: whatever is neither success nor permanent.
 
     ``argv`` holds placeholders as whole arguments; that of a shell command is ``/bin/sh -c …`` without any.
+    ``stdin`` is what stands on standard input; None: the payload.
     """
 
     policy: Policy
@@ -37,6 +38,7 @@ class Command:
     success_codes: frozenset[int]
     retry_codes: frozenset[int] | None
     discard_codes: frozenset[int]
+    stdin: str | None = None
 
     def arguments_for(self, run: ClaimedRun) -> list[str]:
         """The argument list of one run. Raises BadPayload where a placeholder has nothing to stand for."""
@@ -106,6 +108,7 @@ def _fields_of(run: ClaimedRun) -> dict[str, str | None]:
         "attempt": str(run.attempt),
         "max_attempts": str(run.max_attempts),
         "slot": None if run.scheduled_for is None else iso_instant(run.scheduled_for),
+        "late_seconds": str(int(run.lateness.total_seconds())),
     }
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,8 @@ def test_folder_environment_and_ids_of_a_command(jobrunner: Commands, app: App, 
         "mine",
     )
     assert found["env"]["JOBRUNNER_SLOT"] == "2026-03-29T01:30:00Z"
+    late = timedelta(seconds=int(found["env"]["JOBRUNNER_LATE_SECONDS"]))
+    assert timedelta(0) <= database.now() - slot - late < timedelta(minutes=2)
     assert seen(app, absolute)["cwd"] == str(elsewhere)
 
 

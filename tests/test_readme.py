@@ -138,12 +138,22 @@ def test_every_command_is_in_the_readme():
 
 
 def test_no_command_or_option_in_the_readme_is_invented():
-    for command, row in re.findall(r"^\| `jobrunner (\w+)[^|]*\|(.*)$", README, re.MULTILINE):
-        words = ["schedule", "add"] if command == "schedule" else [command]
-        asked = [sys.executable, "-m", "jobrunner", *words, "--help"]
+    for command, row in re.findall(r"^\| `jobrunner ((?:schedule )?\w+)[^|]*\|(.*)$", README, re.MULTILINE):
+        asked = [sys.executable, "-m", "jobrunner", *command.split(), "--help"]
         done = subprocess.run(asked, capture_output=True, text=True, check=True)
         for option in re.findall(r"`(--[a-z-]+)", row):
             assert option in done.stdout, f"{command} {option}"
+
+
+def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_readme():
+    asked = [sys.executable, "-m", "jobrunner", "schedule"]
+    done = subprocess.run([*asked, "--help"], capture_output=True, text=True, check=True)
+    commands = re.findall(r"^  (\w+) ", done.stdout.split("Commands:")[1], re.MULTILINE)
+    assert {"add", "edit", "backfill"} <= set(commands)
+    assert [each for each in commands if f"`jobrunner schedule {each}" not in README] == []
+    done = subprocess.run([*asked, "edit", "--help"], capture_output=True, text=True, check=True)
+    options = set(re.findall(r"^  (--[a-z-]+)", done.stdout, re.MULTILINE)) - {"--env-file", "--config"}
+    assert [each for each in options if f"`{each}`" not in README] == []
 
 
 def test_ci_runs_the_test_command_of_the_readme():

@@ -16,8 +16,8 @@ _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"
 
 
-def add_env_file(named: Path | None) -> None:
-    """Take the variables of the file that is named, else of the one that the environment names.
+def add_env_file(named: Path | None) -> Path | None:
+    """Take the variables of the file that is named, else of the one that the environment names; tell which it was.
 
     To do so again changes nothing. Raises ConfigurationError before anything is taken.
     """
@@ -30,6 +30,7 @@ def add_env_file(named: Path | None) -> None:
         os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})
     # Children inherit what the file says, and must be able to say otherwise to a jobrunner that they start.
     os.environ.pop(_ENV_FILE, None)
+    return None if path is None else path.absolute()
 
 
 def name_config(path: Path) -> None:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,15 @@ cat > "$draft"
 mv "$draft" "{folder}/mail-${{draft##*-}}"
 """
 
+# In the place of the program, where that cannot be had.
+CRONTAB = """\
+#!/bin/sh
+case $1 in
+    -l) cat "{file}" 2>/dev/null || {{ echo "no crontab for you" >&2; exit 1; }} ;;
+    -) cat > "{file}" ;;
+esac
+"""
+
 
 class Cron(ABC):
     """Runs crontabs: one of a user, and one that stands in /etc/cron.d. Both belong to whoever runs the tests."""
@@ -69,6 +78,10 @@ class Cron(ABC):
     @abstractmethod
     def complaints(self, crontab: str) -> str:
         """What `crontab -n` finds wrong."""
+
+    @abstractmethod
+    def run(self, *command: object, env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+        """Run a command where `crontab` is a program whose crontabs are this test's own."""
 
 
 class Daemon(Cron):
@@ -92,7 +105,24 @@ class Daemon(Cron):
         process = self._enter(self._copy(self.programs.crontab), "-n", checked)
         return "" if process.wait(30) == 0 else (self.folder / "output").read_text()
 
+    def run(self, *command: object, env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+        self._prepare()
+        (self.folder / "bin").mkdir(exist_ok=True)
+        shutil.copy(self.programs.crontab, self.folder / "bin")
+        variables = [f"{name}={value}" for name, value in env.items() if name != "PATH"]
+        path = f"PATH={self.folder / 'bin'}:{env['PATH']}"
+        with (self.folder / "stderr").open("w+") as stderr:
+            process = self._enter("env", path, *variables, *command, stderr=stderr)
+            code = process.wait(60)
+            stderr.seek(0)
+            said = stderr.read()
+        return subprocess.CompletedProcess(
+            list(map(str, command)), code, (self.folder / "output").read_text("latin-1"), said
+        )
+
     def _prepare(self) -> None:
+        if (self.folder / "etc").exists():
+            return
         for name in ("spool/cron/crontabs", "sbin", "run", "mails"):
             (self.folder / name).mkdir(parents=True)
         etc = self.folder / "etc"
@@ -110,13 +140,13 @@ class Daemon(Cron):
         # In the namespace its own folder is hidden.
         return Path(shutil.copy(program, self.folder))
 
-    def _enter(self, *command: object) -> "subprocess.Popen[bytes]":
+    def _enter(self, *command: object, stderr: Any = subprocess.STDOUT) -> "subprocess.Popen[bytes]":
         with (self.folder / "output").open("wb") as output:
             return subprocess.Popen(
                 [*UNSHARE, "sh", "-c", SCRIPT, "sh", self.folder, *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.STDOUT,
+                stderr=stderr,
             )
 
     def stop(self) -> None:
@@ -170,6 +200,14 @@ class Shell(Cron):
 
     def mails(self) -> list[str]:
         return list(self._mails)
+
+    def run(self, *command: object, env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+        program = self.folder / "bin" / "crontab"
+        program.parent.mkdir(exist_ok=True)
+        install(program, CRONTAB.format(file=self.folder / "crontab"), 0o755)
+        words = list(map(str, command))
+        environ = {**env, "PATH": f"{program.parent}:{env['PATH']}"}
+        return subprocess.run(words, env=environ, capture_output=True, text=True, encoding="latin-1", timeout=60)
 
     def complaints(self, crontab: str) -> str:
         try:

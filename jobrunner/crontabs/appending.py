@@ -1,0 +1,62 @@
+"""Adds imported jobs to a ``jobrunner.toml``, all of them or none, without touching what stands in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from jobrunner import jobfile
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.filed_schedules import declarations
+
+
+def append(path: Path, text: str, names: Collection[str]) -> None:
+    """Put the text at the file's end; the file is made where there is none, for its owner alone.
+
+    Raises JobrunnerError where the file has one of the names already; then, and on every other error, it is as it was.
+    """
+    # What a link names is written, and the link stays.
+    path = path.resolve()
+    old = b""
+    if path.exists():
+        there = jobfile.read(path)
+        if taken := sorted(set(names) & (set(there.commands) | set(there.schedules))):
+            raise JobrunnerError(
+                f"{path} has {', '.join(taken)} already, so nothing was written; print the entries without --output,"
+                " and give them other names"
+            )
+        old = path.read_bytes()
+    gap = b"" if not old else b"\n" if old.endswith(b"\n") else b"\n\n"
+    draft = _drafted(old + gap + text.encode(), path.parent)
+    try:
+        if old:
+            found = path.stat()
+            draft.chmod(found.st_mode & 0o7777)
+            with suppress(PermissionError):
+                os.chown(draft, found.st_uid, found.st_gid)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _drafted(data: bytes, folder: Path) -> Path:
+    """A file in the folder that is known to be readable as a configuration."""
+    descriptor, name = tempfile.mkstemp(prefix=".jobrunner-import-", suffix=".toml", dir=folder)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        declarations(draft, jobfile.read(draft).schedules, sys.maxsize)
+    except ConfigurationError as error:
+        draft.unlink()
+        raise ConfigurationError(str(error).replace(f"{draft}: ", "").replace(str(draft), "the new file")) from None
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return draft

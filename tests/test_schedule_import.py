@@ -1,0 +1,263 @@
+"""`jobrunner schedule import`: what ran under cron runs under ticks the same, and nothing of a crontab gets lost."""
+
+import json
+import os
+import pwd
+import stat
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_jobs import write_jobs
+from harness import App, Commands, Database, wait_for
+from harness.commands import Completed
+from harness.cron import Cron, Shell
+
+pytestmark = pytest.mark.timeout(400)
+
+A_MINUTE = 100
+HEAD = "# written by hand\n[settings]\nconcurrency = 3 # three\n\n[jobs.mine]\ncommand = ['true']"
+PROBE = """\
+#!/usr/bin/python3 -IS
+import json, os, sys
+seen = {
+    "argv": sys.argv[2:],
+    "stdin": sys.stdin.read(),
+    "cwd": os.getcwd(),
+    "env": {name: value for name, value in os.environ.items() if name != "OUT"},
+}
+path = os.path.join(os.environ["OUT"], sys.argv[1])
+with open(path + ".draft", "w") as file:
+    json.dump(seen, file)
+os.rename(path + ".draft", path)
+"""
+# Each line tells what it got under a name of its own. HOME changes half way down.
+LINES = r"""
+MAILTO=""
+OUT={out}
+* * * * * {probe} plain a 'b c' "d\"e" f\ g \%h
+* * * * * {probe} input -%first%second \% third%
+* * * * * {probe} backslashes 'a\\b' "c\\\\d" \\e
+* * * * * cd {folder} && ./probe folder
+* * * * * cd {folder} && ./bare bare
+* * * * * FRONT=1 {probe} front
+* * * * * {probe} shell $HOME "$OUT" *nothing; {probe} shell2 `echo x` | cat > /dev/null 2>&1
+* * * * * {probe} date $(date +\%Y)%in a shell
+SPACED = "  two  words "
+PATH={folder}:/usr/bin:/bin
+* * * * * probe path
+HOME={folder}
+SHELL=/bin/bash
+* * * * * ./probe home
+* * * * * ./probe bash {{1..3}} <<< x
+* * * * * ./probe dollars '$HOME' "a b" '*'
+"""
+NAMES = {
+    *("plain", "input", "backslashes", "folder", "bare", "front", "shell", "shell2", "date", "path", "home", "bash"),
+    "dollars",
+}
+
+
+def seen_in(folder: Path) -> dict[str, Any]:
+    return {path.name: json.loads(path.read_text()) for path in folder.iterdir() if path.suffix != ".draft"}
+
+
+def from_crontab(jobrunner: Commands, text: str, *words: object, **options: Any) -> Completed:
+    return jobrunner("schedule", "import", "-", "--timezone", "UTC", *words, stdin=text, **options)
+
+
+@pytest.mark.system
+def test_what_ran_under_cron_runs_the_same_under_ticks(
+    jobrunner: Commands, app: App, database: Database, cron: Cron, tmp_path: Path
+) -> None:
+    """One crontab, run by the real daemon and by real ticks: same arguments, input, folder and variables."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name, script in (("probe", PROBE), ("bare", './probe "$1" "no first line"\n')):
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    crontabs = {}
+    for kind in ("cron", "tick"):
+        out = tmp_path / f"out-{kind}"
+        out.mkdir()
+        crontabs[kind] = LINES.format(out=out, probe=folder / "probe", folder=folder)
+    if not isinstance(cron, Shell):
+        cron.start(crontabs["cron"], "")
+        wait_for(lambda: set(seen_in(tmp_path / "out-cron")) == NAMES, A_MINUTE, lambda: str(cron.mails()))
+        cron.stop()
+
+    app.imports = ""
+    done = from_crontab(jobrunner, crontabs["tick"], "-o", app.path("jobrunner.toml"))
+    assert "19 lines: 12 jobs, 0 not taken over, 6 variables" in done.stderr
+    jobrunner("apply")
+    database.move_clock(timedelta(minutes=1))
+    user = pwd.getpwuid(os.getuid())
+    as_cron = {"HOME": user.pw_dir, "LOGNAME": user.pw_name, "SHELL": "/bin/sh", "LANG": None, "TMPDIR": None}
+    jobrunner.tick(env=as_cron)
+    runs = database.query("SELECT job_type, status, last_error FROM job_runs")
+    assert {run["status"] for run in runs} == {"succeeded"}, runs
+    ticks = seen_in(tmp_path / "out-tick")
+    assert set(ticks) == NAMES
+    for name, under_cron in seen_in(tmp_path / "out-cron").items():
+        compare(name, under_cron, ticks[name], tmp_path)
+
+
+def compare(name: str, under_cron: dict[str, Any], under_tick: dict[str, Any], folder: Path) -> None:
+    for key in ("argv", "stdin", "cwd"):
+        expected = json.loads(json.dumps(under_cron[key]).replace(f"{folder}/out-cron", f"{folder}/out-tick"))
+        assert under_tick[key] == expected, name
+    # A shell sets those by itself, another than dash others.
+    own = {"PWD", "OLDPWD", "SHLVL", "_"}
+    wanted = {key: value for key, value in under_cron["env"].items() if key not in own}
+    assert {key: under_tick["env"].get(key) for key in wanted} == wanted, name
+
+
+def test_the_entries_are_printed_and_the_report_goes_to_stderr(jobrunner: Commands) -> None:
+    done = from_crontab(jobrunner, "# Saves all.\n0 5 * * * backup a\n", check=True)
+    jobs = tomllib.loads(done.stdout)["jobs"]
+    assert jobs["backup"]["command"] == ["backup", "a"]
+    assert jobs["backup"]["cwd"] == pwd.getpwuid(os.getuid()).pw_dir
+    assert "2 lines: 1 job, 0 not taken over, 0 variables, 1 comment, 0 blank" in done.stderr
+
+
+def test_what_was_printed_is_applied_and_runs(jobrunner: Commands, app: App, database: Database) -> None:
+    text = from_crontab(jobrunner, "MAILTO=x\n* * * * * true\n5 5 * * * false # no more\n").stdout
+    write_jobs(app, text)
+    jobrunner("apply")
+    assert {row["name"] for row in database.query("SELECT name FROM job_definitions")} == {"true", "false"}
+    database.move_clock(timedelta(minutes=1))
+    jobrunner.tick()
+    assert [run["job_type"] for run in database.query("SELECT job_type FROM job_runs WHERE job_type = 'true'")] == [
+        "true"
+    ]
+
+
+def test_a_line_that_stays_behind_is_listed_and_the_exit_status_is_1(jobrunner: Commands) -> None:
+    done = from_crontab(jobrunner, "@reboot a\n0 5 * * * b\n", check=False)
+    assert done.returncode == 1
+    assert set(tomllib.loads(done.stdout)["jobs"]) == {"b"}
+    assert "line 1: not taken over: " in done.stderr
+
+
+def test_entries_are_added_below_what_a_file_says(jobrunner: Commands, tmp_path: Path) -> None:
+    real = tmp_path / "real.toml"
+    real.write_text(HEAD)
+    real.chmod(0o640)
+    link = tmp_path / "jobrunner.toml"
+    link.symlink_to(real)
+    done = from_crontab(jobrunner, "0 5 * * * b\n", "-o", link)
+    assert done.stdout == ""
+    assert real.read_text().startswith(HEAD + "\n\n# From standard input\n")
+    assert (link.is_symlink(), stat.S_IMODE(real.stat().st_mode)) == (True, 0o640)
+    data = tomllib.loads(real.read_text())
+    assert (data["settings"], set(data["jobs"])) == ({"concurrency": 3}, {"mine", "b"})
+
+
+def test_a_new_file_is_its_owners_alone(jobrunner: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "jobrunner.toml"
+    from_crontab(jobrunner, "PASSWORD=x\n0 5 * * * b\n", "-o", file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (HEAD, 1, "mine"),
+        ('[schedules.mine]\njob = "x"\nschedule = "@daily"\n', 1, "mine"),
+        ("jobs = {}\n", 78, "jobs"),
+        ("[settings\n", 78, "TOML"),
+        ("[setings]\n", 78, "settings"),
+    ],
+)
+def test_a_file_that_cannot_take_the_entries_stays_as_it_is(
+    jobrunner: Commands, tmp_path: Path, text: str, code: int, said: str
+) -> None:
+    file = tmp_path / "jobrunner.toml"
+    file.write_text(text)
+    done = from_crontab(jobrunner, "0 5 * * * mine\n0 6 * * * other\n", "-o", file, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert file.read_text() == text
+    assert [each.name for each in tmp_path.glob("*.toml")] == ["jobrunner.toml"]
+    assert not list(tmp_path.glob(".jobrunner-import*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "form"),
+    [
+        ("1 * * * * root /bin/true\n", [], "a system crontab"),
+        ("1 * * * * root /bin/true\n", ["--no-system"], "the crontab of a user"),
+        ("1 * * * * true root\n", [], "the crontab of a user"),
+        ("1 * * * * root /bin/true\n2 * * * * true x\n", [], "the crontab of a user"),
+        ("", [], "the crontab of a user"),
+    ],
+)
+def test_a_system_crontab_is_seen_by_its_users(jobrunner: Commands, text: str, words: list[str], form: str) -> None:
+    assert f"read as {form}" in from_crontab(jobrunner, text, *words, check=False).stderr
+
+
+def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Commands) -> None:
+    text = "1 * * * * root a\n2 * * * * nobody b\n"
+    done = from_crontab(jobrunner, text, "--system", "--user", "nobody", check=False)
+    (job,) = tomllib.loads(done.stdout)["jobs"].values()
+    assert (job["command"], job["cwd"]) == (["b"], pwd.getpwnam("nobody").pw_dir)
+    assert "line 1: not taken over: it runs as root" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--user", "no such user"), ("--timezone", "Europe/Berln"), ("--user", "\udcff")])
+def test_what_this_host_does_not_know_is_one_line(jobrunner: Commands, words: tuple[str, str]) -> None:
+    done = from_crontab(jobrunner, "0 5 * * * b\n", *words, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x7fELF\x00\x01\n" * 100, b"0 5 * * * a\0b\n", b"# x\n" * 3_000_000, bytes(range(256)) * 100],
+    ids=["program", "NUL", "10 MB", "bytes"],
+)
+def test_what_is_no_crontab_is_one_line_and_exit_2(jobrunner: Commands, tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "crontab"
+    file.write_bytes(data)
+    done = jobrunner("schedule", "import", file, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert str(file) in done.stderr
+
+
+def test_a_place_without_a_crontab_is_one_line_and_exit_2(jobrunner: Commands, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "fifo", "x" * 5000, tmp_path / "a\nb"):
+        done = jobrunner("schedule", "import", path, check=False, timeout=30)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), path
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"0 5 * * * a", b"0 5 * * * a\r\n", b"# t\xe4glich\n0 5 * * * a\n", b"\xef\xbb\xbf0 5 * * * a\n"],
+    ids=["no newline", "CRLF", "Latin-1", "mark"],
+)
+def test_a_crontab_from_elsewhere_is_taken_over(jobrunner: Commands, tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "crontab"
+    file.write_bytes(data)
+    done = jobrunner("schedule", "import", file)
+    assert tomllib.loads(done.stdout)["jobs"]["a"]["command"] == ["a"]
+
+
+def test_a_job_that_is_not_utf_8_is_listed(jobrunner: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "crontab"
+    file.write_bytes(b"0 5 * * * a\n0 6 * * * t\xe4glich\n")
+    done = jobrunner("schedule", "import", file, check=False)
+    assert (done.returncode, set(tomllib.loads(done.stdout)["jobs"])) == (1, {"a"})
+    assert "line 2: not taken over: it is not UTF-8" in done.stderr
+
+
+def test_a_text_for_standard_input_stands_in_the_place_of_the_payload(jobrunner: Commands, app: App) -> None:
+    """What `%` became: the command reads the text, whatever the payload, and an empty one where none is wanted."""
+    write_jobs(app, '[jobs.said]\ncommand = ["cat"]\nstdin = "ä\\nb"\n[jobs.none]\ncommand = ["cat"]\nstdin = ""\n')
+    ids = [jobrunner.enqueue(name, {"a": 1}) for name in ("said", "none")]
+    jobrunner.tick()
+    outputs = [jobrunner.show(each)["attempt_log"][0]["output"] for each in ids]
+    assert [each or "" for each in outputs] == ["ä\nb", ""]

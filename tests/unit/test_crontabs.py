@@ -1,0 +1,299 @@
+"""Reading a crontab, and what becomes of each of its lines."""
+
+import sys
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobrunner import jobfile
+from jobrunner.crontabs.reading import Blank, Comment, Entry, Unreadable, Variable, read
+from jobrunner.crontabs.report import report
+from jobrunner.crontabs.takeover import Host, Job, Takeover, take_over
+from jobrunner.crontabs.written import write
+from jobrunner.errors import BadSchedule, UsageError
+from jobrunner.filed_schedules import declarations
+from jobrunner.recurrence import Recurrence
+
+HOST = Host("app", "/home/app", "Europe/Berlin", lambda *_: False)
+
+
+def taken(text: str, *, has_user: bool = False, host: Host = HOST) -> Takeover:
+    return take_over(read(text.encode(), has_user=has_user), host)
+
+
+def job(text: str, **options: object) -> Job:
+    found = taken(text, **options)  # type: ignore[arg-type]
+    (only,) = found.jobs
+    return only
+
+
+def refusal(text: str, **options: object) -> tuple[int, str]:
+    found = taken(text, **options)  # type: ignore[arg-type]
+    assert found.jobs == ()
+    (only,) = found.refused
+    return only.line, only.text
+
+
+def about(text: str, line: int) -> str:
+    return next(remark.text for remark in taken(text).remarks if remark.line == line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", Blank(1)),
+        (" \t", Blank(1)),
+        ("  # a word ", Comment(1, "a word")),
+        ("### a", Comment(1, "a")),
+        ("MAILTO=", Variable(1, "MAILTO", "")),
+        ('MAILTO=""', Variable(1, "MAILTO", "")),
+        ("A = 'b c' ", Variable(1, "A", "b c")),
+        ('A = "  b c  "', Variable(1, "A", "  b c")),
+        ('A=x "y"  ', Variable(1, "A", 'x "y"')),
+        ('"A B"=c', Variable(1, "A B", "c")),
+        ("PATH=$PATH:/x # y", Variable(1, "PATH", "$PATH:/x # y")),
+        ("*/5\t* * * *\ta b", Entry(1, "*/5 * * * *", None, "a b")),
+        ("@daily a=b c", Entry(1, "@daily", None, "a=b c")),
+        ("-*/5 * * * * a", Entry(1, "*/5 * * * *", None, "a")),
+        ("0 5 * * mon-fri a% b", Entry(1, "0 5 * * mon-fri", None, "a% b")),
+    ],
+)
+def test_a_line_is_read_as_cron_reads_it(text: str, line: object) -> None:
+    assert read(f"{text}\n".encode(), has_user=False).lines == (line,)
+
+
+@pytest.mark.parametrize(
+    "text", ["0 5 * * *", "0 5 * * * ", "0 5 * *", "@daily", "'A=b", "A='b' c", "* * * * * * a", "abc"]
+)
+def test_what_cron_would_not_read_is_not_guessed_at(text: str) -> None:
+    (line,) = read(f"{text}\n".encode(), has_user=False).lines
+    assert isinstance(line, Unreadable)
+
+
+def test_a_system_crontab_has_a_user_in_each_line() -> None:
+    text = "5 4 * * *  www-data\tcd / && run-parts x\n@daily root a\n5 4 * * * root\n"
+    first, second, third = read(text.encode(), has_user=True).lines
+    assert first == Entry(1, "5 4 * * *", "www-data", "cd / && run-parts x")
+    assert second == Entry(2, "@daily", "root", "a")
+    assert isinstance(third, Unreadable)
+
+
+@pytest.mark.parametrize("data", [b"\0", b"0 5 * * * a\n\x1b[2J\n", b"\x7fELF\x02\x01", b"#" * (2**20 + 1)])
+def test_what_is_no_crontab_is_refused_as_a_whole(data: bytes) -> None:
+    with pytest.raises(UsageError):
+        read(data, has_user=False)
+
+
+def test_a_comment_in_latin_1_is_read_and_a_job_is_not_guessed_at() -> None:
+    found = take_over(read("# täglich\n0 5 * * * a\n0 6 * * * ä\n".encode("latin-1"), has_user=False), HOST)
+    assert [each.description for each in found.jobs] == ["täglich"]
+    assert [(each.line, "UTF-8" in each.text) for each in found.refused] == [(3, True)]
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [(b"0 5 * * * a", "newline"), (b"0 5 * * * a\r\n", "Windows"), (b"\xef\xbb\xbf0 5 * * * a\n", "mark")],
+)
+def test_files_of_other_systems_are_read_and_that_is_told(data: bytes, word: str) -> None:
+    crontab = read(data, has_user=False)
+    assert crontab.lines == (Entry(1, "0 5 * * *", None, "a"),)
+    assert any(word in remark for remark in crontab.remarks)
+    assert any(word in said for said in report(crontab, take_over(crontab, HOST)))
+
+
+def test_a_job_gets_what_cron_gave_it() -> None:
+    found = job("A=b\nLOGNAME=x\nCRON_TZ=Asia/Tokyo\nMAILTO=me\n0 5 * * * c d\nZ=late\n")
+    assert found.env == {"PATH": "/usr/bin:/bin", "A": "b", "MAILTO": "me"}
+    assert (found.cwd, found.stdin, found.command) == ("/home/app", "", ("c", "d"))
+    assert (found.schedule, found.timezone) == ("0 5 * * *", "Asia/Tokyo")
+
+
+def test_home_and_path_of_the_crontab_hold_from_there_on() -> None:
+    first, second = taken("0 5 * * * a\nHOME=/srv\nPATH=/opt/bin\n0 6 * * * cd x && b\n").jobs
+    assert (first.cwd, first.env["PATH"]) == ("/home/app", "/usr/bin:/bin")
+    assert (second.cwd, second.env) == ("/srv/x", {"PATH": "/opt/bin", "HOME": "/srv"})
+
+
+def test_another_shell_is_the_one_that_a_line_runs_through() -> None:
+    plain, piped = taken("SHELL=/bin/bash\n0 5 * * * a\n0 6 * * * a | b\n").jobs
+    assert plain.command == ("a",)
+    assert piped.command == ("/bin/bash", "-c", "a | b")
+    assert job("SHELL=/usr/bin/fish\n0 5 * * * a\n").command == ("/usr/bin/fish", "-c", "a")
+
+
+def test_a_script_that_only_a_shell_can_start_is_given_to_one() -> None:
+    host = Host("app", "/home/app", "UTC", lambda *asked: asked == ("./x", "/usr/bin:/bin", "/srv"))
+    assert job("0 5 * * * cd /srv && ./x\n", host=host).command == "cd /srv && ./x"
+
+
+@pytest.mark.parametrize("command", ["awk '{print}' x", "'{}' x"])
+def test_braces_that_are_no_placeholder_do_not_make_the_file_unreadable(command: str, tmp_path: Path) -> None:
+    found = taken(f"0 5 * * * {command}\n")
+    assert [each.command for each in found.jobs] == [command]
+    path = tmp_path / "jobrunner.toml"
+    path.write_text(write(found.jobs, "a test"))
+    (read_back,) = jobfile.read(path).commands.values()
+    assert read_back.argv == ("/bin/sh", "-c", command)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("@reboot a", "@reboot"),
+        ("*/90 * * * * a", "at most 60"),
+        ("5/15 * * * * a", "write 5-59/15"),
+        ("0 22-2 * * * a", "22-23,0-2"),
+        ("0 5 31 2 * a", "never fire"),
+        ("0~30 5 * * * a", "not understood"),
+        ("0 5 * * * %a", "no command"),
+        ("0 5 * * * a {payload.x}", "{payload.x}"),
+        ("0 5 * * * a | b {run_id}", "{run_id}"),
+        ("0 5 * * *", "neither"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_listed_with_its_line_and_the_reason(text: str, word: str) -> None:
+    line, reason = refusal(f"\n{text}\n")
+    assert line == 2
+    assert word in reason
+
+
+def test_a_time_zone_that_does_not_exist_takes_no_job_along() -> None:
+    line, reason = refusal("CRON_TZ=Europe/Berln\n0 5 * * * a\n")
+    assert (line, "Europe/Berlin" in reason) == (2, True)
+
+
+def test_the_jobs_of_other_users_stay_behind() -> None:
+    found = taken("1 * * * * app a\n2 * * * * root b\n", has_user=True)
+    assert [each.command for each in found.jobs] == [("a",)]
+    assert [each.line for each in found.refused] == [2]
+    assert "--user root" in found.refused[0].text
+
+
+@pytest.mark.parametrize(
+    ("above", "description"),
+    [
+        ("# Sends the report.\n", "Sends the report."),
+        ("# One\n# and two\n", "One and two"),
+        ("# Head\n#\n# its own\n", "its own"),
+        ("# ----------\n# its own\n# ----------\n", None),
+        ("# far\n\n", None),
+        ("# far\nA=b\n", None),
+        ("# m h  dom mon dow   command\n", None),
+        ("# 0 5 * * * switched off\n", None),
+        ("#@daily off\n", None),
+        ("# *  *  *  *  * user-name command to be executed\n", None),
+        ("", None),
+    ],
+)
+def test_the_comment_directly_above_is_the_description(above: str, description: str | None) -> None:
+    assert job(f"{above}0 5 * * * a\n").description == description
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("MAILTO=me\n", "no mail is sent"),
+        ("CRON_TZ=UTC\n", "time zone of the jobs"),
+        ("TZ=Asia/Tokyo\n", "moves no schedule"),
+        ("LOGNAME=x\n", "left out"),
+        ("RANDOM_DELAY=6\n", 'jitter = "6m"'),
+        ("PATH=$HOME/bin\n", "$ stands for itself"),
+        ("X=1\n", "in the environment"),
+        ("0 5 * * * a | b\n", "shell = true (because of |)"),
+        ("0 5 * * * [ -x /a ] && /a\n", "better `if"),
+        ("0 5 * * * a &\n", "ends with the run"),
+        ("0 5 * * * a%b\n", "standard input"),
+    ],
+)
+def test_what_differs_is_told(text: str, said: str) -> None:
+    assert said in about(text, 1)
+
+
+@pytest.mark.parametrize(
+    ("commands", "names"),
+    [
+        (
+            ["/usr/bin/certbot renew", "/srv/app/backup.sh", "python3 /x/manage.py clear"],
+            ["certbot", "backup", "manage"],
+        ),
+        (["mailman notify", "mailman digests"], ["mailman_notify", "mailman_digests"]),
+        (["a 1", "a 2", "a 3"], ["a", "a_2", "a_3"]),
+        (["a x", "a x", "a_x_2"], ["a_x", "a_x_3", "a_x_2"]),
+        (["[ ! -x /a/b ] || nice -n 10 /a/b", "cd / && run-parts /etc/cron.daily"], ["b", "run-parts"]),
+        (["if test -e $(date +\\%d); then X=1 sudo -n /x/y.py; fi"], ["y"]),
+        (["> x"], ["x"]),
+        ([": | :"], ["job"]),
+        (["ärger"], ["rger"]),
+    ],
+)
+def test_a_job_is_named_after_what_it_runs(commands: list[str], names: list[str]) -> None:
+    text = "".join(f"0 {hour} * * * {command}\n" for hour, command in enumerate(commands))
+    assert [each.name for each in taken(text).jobs] == names
+
+
+FIELD = st.sampled_from(["*", "*/5", "0", "5-10", "mon", "22-2", "5/15", "61", "", "@daily", "@reboot", "-*"])
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=20)
+TRICKY = st.text("ab '\"{}\\$=%/~-.\t&", max_size=12)
+LINES = st.one_of(
+    st.builds(lambda *parts: " ".join(parts), FIELD, FIELD, FIELD, FIELD, FIELD, WORDS),
+    st.builds(lambda name, value: f"{name}={value}", WORDS, WORDS),
+    st.builds(lambda words, tail: f"0 5 * * * {words} {tail}", WORDS, WORDS),
+    st.builds(lambda text: f"# {text}", WORDS),
+    st.sampled_from(["", "0 5 * * * root a 'b' \"c\" \\\\ % {} ''' \"\"\"", "SHELL=/bin/bash", 'A=\'"""\\u\'']),
+    WORDS,
+)
+
+
+@given(st.lists(LINES, max_size=8), st.booleans())
+def test_every_line_is_accounted_for_and_every_job_is_read_back(lines: list[str], has_user: bool) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    try:
+        crontab = read(text.encode(), has_user=has_user)
+    except UsageError:
+        return
+    found = take_over(crontab, HOST)
+    assert len(crontab.lines) == len(lines)
+    told = {remark.line for remark in found.remarks} | set(found.comments)
+    assert len(told) == len(found.remarks) + len(found.comments)
+    assert len(told) + found.blank == len(lines)
+    assert all(len(said.splitlines()) == 1 for said in report(crontab, found))
+    written = tomllib.loads(write(found.jobs, "a test")).get("jobs", {})
+    assert len(written) == len(found.jobs)
+    for each in found.jobs:
+        command = written[each.name]["command"]
+        assert (tuple(command) if isinstance(command, list) else command) == each.command
+        assert (written[each.name]["env"], written[each.name]["stdin"]) == (each.env, each.stdin)
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.one_of(WORDS, TRICKY), min_size=1, max_size=4))
+def test_our_own_reader_takes_whatever_is_written(commands: list[str]) -> None:
+    text = "".join(f"0 5 * * * {command}\n" for command in commands)
+    try:
+        found = taken(text)
+    except UsageError:
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "jobrunner.toml"
+        path.write_text(write(found.jobs, "a test"), encoding="utf-8")
+        read_back = jobfile.read(path)
+        assert len(declarations(path, read_back.schedules, sys.maxsize)) == len(found.jobs)
+
+
+FIELDS = ["0", "1", "5", "7", "*", "*/2", "1-5", "1,2", "mon", "jan", "5/2", "9-1", "sun#2", "L", "60", "31", "2"]
+
+
+@given(st.lists(st.sampled_from(FIELDS), min_size=5, max_size=5))
+def test_an_expression_is_taken_over_or_refused_by_the_same_reader(fields: list[str]) -> None:
+    expression = " ".join(fields)
+    found = taken(f"{expression} a\n")
+    try:
+        wanted = [Recurrence.parse(expression).expression]
+    except BadSchedule:
+        wanted = []
+    assert [each.schedule for each in found.jobs] == wanted
+    assert len(found.refused) == 1 - len(wanted)
