@@ -20,8 +20,9 @@ from harness.databases import Copies
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from jobrunner.store.schema import _views, metadata
+from jobrunner.store.schema import metadata
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.views import views
 
 MIGRATORS = 6
 INSERTS = {
@@ -75,7 +76,7 @@ def test_what_alembic_does_not_see_is_the_same_too(store: Store) -> None:
             assert checks == {str(each.name) for each in check_constraints(table)}
             key = inspector.get_pk_constraint(table.name)["constrained_columns"]
             assert key == [column.name for column in table.primary_key]
-        for view in _views.sorted_tables:
+        for view in views.sorted_tables:
             columns = {column["name"] for column in inspector.get_columns(view.name)}
             assert {column.name for column in view.columns} <= columns
 

@@ -34,7 +34,8 @@ from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import job_claimable, job_runs
+from jobrunner.store.schema import job_runs
+from jobrunner.store.views import job_claimable
 from jobrunner.text import storable
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.

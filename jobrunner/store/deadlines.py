@@ -12,8 +12,9 @@ from jobrunner import faults
 from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store import dialect, trail
 from jobrunner.store.dialect import BigKey, now, rows
-from jobrunner.store.schema import job_overdue, job_runs
+from jobrunner.store.schema import job_runs
 from jobrunner.store.ticks import earliest_overdue
+from jobrunner.store.views import job_overdue
 from jobrunner.text import iso_instant
 
 

@@ -38,7 +38,8 @@ from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.claims import NO_LOCK, RUNNING
 from jobrunner.store.dialect import UtcTime, now, rows
-from jobrunner.store.schema import job_attempts, job_recoverable, job_runs
+from jobrunner.store.schema import job_attempts, job_runs
+from jobrunner.store.views import job_recoverable
 from jobrunner.text import one_line, storable
 
 _EXPIRED = "lease_expired"

@@ -38,7 +38,8 @@ from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.insertion import NewRun, insertion, type_of
 from jobrunner.store.limits import Occupancy
 from jobrunner.store.schedules import Expanded, Plan
-from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_expandable, job_runs, job_types
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
+from jobrunner.store.views import job_expandable
 from jobrunner.text import one_line
 
 

@@ -17,15 +17,9 @@ from jobrunner.model import Owner
 from jobrunner.store import dialect
 from jobrunner.store.database import Database
 from jobrunner.store.dialect import now
-from jobrunner.store.schema import (
-    ANY_RELEASES,
-    job_definitions,
-    job_expandable,
-    job_recoverable,
-    job_runs,
-    job_ticks,
-)
+from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.ticks import earliest_claimable, earliest_overdue
+from jobrunner.store.views import job_expandable, job_recoverable
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from jobrunner.model import Definition, SlotPolicy
 from jobrunner.slot_policies import make_slot_policy
 from jobrunner.store.dialect import now
 from jobrunner.store.limits import Occupancy
-from jobrunner.store.schema import job_definitions, job_events, job_expandable
+from jobrunner.store.schema import job_definitions, job_events
+from jobrunner.store.views import job_expandable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The tables and views as SQLAlchemy Core sees them. The migrations create them; a test compares the two."""
+"""The tables as SQLAlchemy Core sees them. The migrations create them; a test compares the two."""
 
 from __future__ import annotations
 
@@ -325,32 +325,4 @@ job_events = Table(
     Column("definition_id", BigKey, index=True),
     Column("detail", JsonObject, nullable=False),
     sqlite_autoincrement=True,
-)
-
-_views = MetaData()
-# The one definition of "something to do" in four parts; job_due is their union. The claim, the expansion, the
-# recovery, the end of what may not start any more and the idle question all read these, so that they cannot disagree.
-job_claimable = Table(
-    "job_claimable",
-    _views,
-    Column("id", BigKey),
-    Column("job_type", String),
-    Column("priority", SmallInteger),
-    Column("run_at", UtcTime),
-    Column("lease_expiries", Integer),
-    Column("releases", Integer),
-)
-job_expandable = Table("job_expandable", _views, Column("id", BigKey), Column("next_run_at", UtcTime))
-job_recoverable = Table(
-    "job_recoverable", _views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
-)
-job_overdue = Table(
-    "job_overdue",
-    _views,
-    Column("id", BigKey),
-    Column("definition_id", BigKey),
-    Column("job_type", String),
-    Column("status", String),
-    Column("attempts", Integer),
-    Column("start_deadline_at", UtcTime),
 )

@@ -27,18 +27,8 @@ from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES, Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import (
-    ANY_RELEASES,
-    job_attempts,
-    job_claimable,
-    job_events,
-    job_expandable,
-    job_overdue,
-    job_recoverable,
-    job_runs,
-    job_state,
-    job_ticks,
-)
+from jobrunner.store.schema import ANY_RELEASES, job_attempts, job_events, job_runs, job_state, job_ticks
+from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500

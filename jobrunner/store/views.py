@@ -1,0 +1,35 @@
+"""The views as SQLAlchemy Core sees them: what there is to do, asked in one place. The migrations create them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Integer, MetaData, SmallInteger, String, Table
+
+from jobrunner.store.dialect import BigKey, UtcTime
+
+views = MetaData()
+# The one definition of "something to do" in four parts; job_due is their union. The claim, the expansion, the
+# recovery, the end of what may not start any more and the idle question all read these, so that they cannot disagree.
+job_claimable = Table(
+    "job_claimable",
+    views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("priority", SmallInteger),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+    Column("releases", Integer),
+)
+job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
+job_recoverable = Table(
+    "job_recoverable", views, Column("id", BigKey), Column("host", String), Column("locked_by", String)
+)
+job_overdue = Table(
+    "job_overdue",
+    views,
+    Column("id", BigKey),
+    Column("definition_id", BigKey),
+    Column("job_type", String),
+    Column("status", String),
+    Column("attempts", Integer),
+    Column("start_deadline_at", UtcTime),
+)
