@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ class Edited:
 class Difference:
     """What is declared against what there is. ``back`` were removed once, ``gone`` are declared no more.
 
-    ``left`` counts those of sources that this host does not have.
+    ``left`` counts those of sources that this host does not have, ``others`` those of other applications.
     """
 
     new: list[Declaration] = field(default_factory=list)
@@ -48,6 +48,7 @@ class Difference:
     gone: list[Row] = field(default_factory=list)
     unchanged: int = 0
     left: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_any(self) -> bool:
@@ -57,11 +58,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Everything that this host declares. ``sources`` are those that it has, also if they declare nothing."""
+    """Everything that this host declares, for its ``application``. ``sources`` are those that it has, also if they
+    declare nothing.
+    """
 
     declarations: Sequence[Declaration]
     sources: Collection[Source]
     payload_limit: int = DEFAULT_LIMIT_BYTES
+    application: str = ""
 
     def __post_init__(self) -> None:
         by_name: dict[str, Declaration] = {}
@@ -110,11 +114,11 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
     for row in found:
         declaration = by_name.pop(row["name"], None)
         if declaration is None:
-            _note_undeclared(difference, row, wanted.sources)
+            _note_undeclared(difference, row, wanted)
         elif row["removed_at"] is not None:
             difference.back.append((row, declaration))
         else:
-            _check_owner(row, declaration, wanted.sources)
+            _check_owner(row, declaration, wanted)
             if fields := changes.differing(row, declaration):
                 difference.edited.append(Edited(row, declaration, fields))
             else:
@@ -123,19 +127,27 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
     return difference
 
 
-def _note_undeclared(difference: Difference, row: Row, sources: Iterable[str]) -> None:
+def _note_undeclared(difference: Difference, row: Row, wanted: Declared) -> None:
     if row["removed_at"] is not None:
         return
-    if row["source"] in sources:
+    if row["application"] != wanted.application:
+        difference.others[row["application"]] += 1
+    elif row["source"] in wanted.sources:
         difference.gone.append(row)
     else:
         difference.left[row["source"]] += 1
 
 
-def _check_owner(row: Row, declaration: Declaration, sources: Collection[str]) -> None:
+def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
     if row["source"] not in PLACES:
         raise _taken(declaration)
-    if row["source"] not in sources:
+    # What nobody's was when it was declared becomes whose it is by now.
+    if row["application"] not in ("", wanted.application):
+        raise JobrunnerError(
+            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of the application"
+            f" {row['application']!r}; rename it, or let that application disable its own first"
+        )
+    if row["source"] not in wanted.sources:
         raise JobrunnerError(
             f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of {PLACES[row['source']]},"
             " which this host does not have; rename it, or apply on a host that has both"

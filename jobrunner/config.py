@@ -26,6 +26,7 @@ _LONGEST_LINGERING = timedelta(minutes=2)
 _LONGEST_LEASE = timedelta(minutes=10)
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 
@@ -40,6 +41,7 @@ class Config(NamedTuple):
     commands: Mapping[str, Command]
     database_url: str | None
     imports: tuple[str, ...]
+    application: str
     app_dir: Path | None
     host: str
     lease: timedelta
@@ -69,6 +71,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         commands={} if file is None else file.commands,
         database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
+        application=reader.name("application"),
         app_dir=reader.path("app_dir"),
         host=reader.text("host")[:200] or os.uname().nodename[:200] or "localhost",
         lease=lease,
@@ -176,6 +179,16 @@ class _Reader:
 
     def text(self, name: str) -> str:
         return self._found(name).text
+
+    def name(self, name: str) -> str:
+        """A word that can be seen and typed; "" for none."""
+
+        def parse(text: str) -> str:
+            if not _NAME.fullmatch(text):
+                raise UsageError(f"{text[:60]!r} is no name: up to 100 letters, digits, '.', '_' and '-'")
+            return text
+
+        return self._parsed(name, parse, default="")
 
     def path(self, name: str) -> Path | None:
         """Absolute; one that the file names is meant from the file's folder."""

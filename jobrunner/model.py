@@ -166,7 +166,10 @@ class SlotPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What somebody (a person, the code, the file) says that a definition should be. ``source`` says who."""
+    """What somebody (a person, the code, the file) says that a definition should be. ``source`` says who.
+
+    ``application`` is whose code or file that is, where several share a database; "" where nobody said.
+    """
 
     name: str
     job_type: str
@@ -176,6 +179,7 @@ class Declaration:
     source: Source
     policy: SlotPolicy = SlotPolicy()
     description: str | None = None
+    application: str = ""
 
 
 @dataclass(frozen=True, slots=True)

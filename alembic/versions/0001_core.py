@@ -22,6 +22,7 @@ CREATE TABLE job_definitions (
   schedule VARCHAR(1000),
   timezone VARCHAR(100) NOT NULL,
   source VARCHAR(20) NOT NULL,
+  application VARCHAR(100) NOT NULL DEFAULT '',
   description TEXT,
   misfire VARCHAR(20) NOT NULL DEFAULT 'latest',
   misfire_window {seconds},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +32,8 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
 
     Adds what is new, changes what is declared otherwise, disables what is declared no more, all or nothing. Schedules
     made by command are left alone, and so are those of a source that this host does not have: of the code without
-    JOBRUNNER_IMPORT, of the file without a jobrunner.toml. A second time nothing is left to do.
+    JOBRUNNER_IMPORT, of the file without a jobrunner.toml. Applications that share a database each name themselves
+    (JOBRUNNER_APPLICATION), and leave those of the others alone. A second time nothing is left to do.
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
@@ -74,7 +76,8 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
             "there is nothing to apply: set JOBRUNNER_IMPORT to the modules that hold handlers,"
             " or write a jobrunner.toml"
         )
-    return Declared(declarations, sources, config.payload_limit), policies
+    of_this_one = [replace(each, application=config.application) for each in declarations]
+    return Declared(of_this_one, sources, config.payload_limit, config.application), policies
 
 
 def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
@@ -104,6 +107,9 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
             f"{count} of {PLACES[source]} left alone: this host does not have that source;"
             f" if nobody has: jobrunner apply --gone {source}"
         )
+    for application, count in sorted(difference.others.items()):
+        whose = f"of the application {visible(application)}" if application else "that no application has named its own"
+        yield f"{count} {whose} left alone"
     counted = {
         "added": len(difference.new) + len(difference.back),
         "changed": len(difference.edited),
@@ -149,6 +155,7 @@ def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str
         "disabled": [{"name": row["name"], "source": row["source"]} for row in difference.gone],
         "unchanged": difference.unchanged,
         "left_alone": dict(difference.left),
+        "of_other_applications": dict(difference.others),
     }
 
 

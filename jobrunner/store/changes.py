@@ -50,7 +50,7 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, pau
     """
     at = connection.execute(select(now())).scalar_one()
     said = columns_of(new)
-    values = {**said, "name": new.name, "source": new.source, "removed_at": None, "runs_made": 0, "updated_at": at}
+    values = {**said, "name": new.name, **owner_of(new), "removed_at": None, "runs_made": 0, "updated_at": at}
     columns = job_definitions.c
     if not insert_or_skip(connection, job_definitions, {**values, "last_slot_at": at, "created_at": at}):
         # The clock may have stepped back since.
@@ -106,7 +106,7 @@ def redeclare(connection: Connection, row: RowMapping, new: Declaration, plan: P
 
 def bring_back(connection: Connection, row: RowMapping, new: Declaration, plan: Plan, actor: str) -> Changed:
     """As ``redeclare``, of a removed one, with its pause, its count of runs and its watermark, which only rises."""
-    at, said = row["now"], {**columns_of(new), "source": new.source}
+    at, said = row["now"], {**columns_of(new), **owner_of(new)}
     watermark = max(row["last_slot_at"], at)
     _write(connection, row["id"], {**said, "removed_at": None, "last_slot_at": watermark}, at)
     next_run_at = _settle(connection, row["id"], plan, at)
@@ -254,7 +254,7 @@ def _passing(actor: str, definition: Definition, passed: Slots, reason: str, at:
 
 def differing(row: RowMapping, new: Declaration) -> dict[str, tuple[Any, Any]]:
     """The fields of a definition that are declared otherwise: from, to. Its name aside."""
-    said = {**columns_of(new), "source": new.source}
+    said = {**columns_of(new), **owner_of(new)}
     return {field: (row[field], value) for field, value in said.items() if not _is_same(row[field], value)}
 
 
@@ -268,7 +268,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def columns_of(declaration: Declaration) -> dict[str, Any]:
-    """What a declaration says, by column; its name and its source aside."""
+    """What a declaration says, by column; its name and its owner aside."""
     return {
         "job_type": declaration.job_type,
         "schedule": declaration.schedule,
@@ -277,6 +277,11 @@ def columns_of(declaration: Declaration) -> dict[str, Any]:
         "description": declaration.description,
         **policy_columns(declaration.policy),
     }
+
+
+def owner_of(declaration: Declaration) -> dict[str, str]:
+    """Who says it, by column."""
+    return {"source": declaration.source, "application": declaration.application}
 
 
 def declaration_of(row: RowMapping) -> Declaration:
@@ -291,4 +296,5 @@ def declaration_of(row: RowMapping) -> Declaration:
         source=found.source,  # type: ignore[arg-type] # a hand may have written anything
         policy=found.policy,
         description=found.description,
+        application=row["application"],
     )

@@ -47,7 +47,7 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
     unseen = {"id": 0, "runs_made": 0, "paused_at": None, "last_error": None}
     added = []
     for each in new:
-        values = {**changes.columns_of(each), "name": each.name, "source": each.source, **times}
+        values = {**changes.columns_of(each), "name": each.name, **changes.owner_of(each), **times}
         asked = plan(definition_of({**unseen, **values}), at)
         added.append({**values, "next_run_at": asked.next_run_at, "last_error": asked.problem})
     columns = job_definitions.c
