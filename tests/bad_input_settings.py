@@ -117,7 +117,7 @@ CRONS = {
     "? * * * *": "not understood",
     "@reboot": "@reboot",
     "@never": "unknown",
-    "@every 5m": "unknown",
+    "@every 5m": "write 'every 5m'",
     "@daily x": "stands alone",
     "*/0 * * * *": "step of 0",
     "*/60001 * * * *": "step",

@@ -1,5 +1,6 @@
 """Brings in the fixtures of tests/harness and tells more about a test that failed."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -15,6 +16,10 @@ pytest_plugins = [
     "harness.installation",
     "harness.promises",
 ]
+
+# Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines that run tests are loaded: an example that took long says nothing about the code.
 settings.register_profile("jobrunner", deadline=None, print_blob=True)

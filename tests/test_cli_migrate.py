@@ -29,8 +29,16 @@ COMMANDS = [
     ["schedule", "list"],
     ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"],
     ["schedule", "remove", "n"],
+    ["schedule", "show", "n"],
+    ["schedule", "edit", "n", "--cron", "@hourly"],
+    ["schedule", "pause", "n"],
+    ["schedule", "resume", "n"],
+    ["schedule", "trigger", "n"],
+    ["schedule", "backfill", "n", "--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"],
+    ["schedule", "next", "n"],
+    ["apply"],
 ]
-WITHOUT_A_DATABASE = {"migrate", "jobs", "completion"}
+WITHOUT_A_DATABASE = {"migrate", "jobs", "completion", "schedule import", "schedule crontab"}
 every_command = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 

@@ -18,8 +18,8 @@ from jobrunner.store.schedules import Expanded
 from plans import listening
 from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
-# More than one batch.
-MANY = 2_300
+# Many batches.
+MANY = 10_000
 NOON = utc(2026, 5, 1, 12)
 HOUR = timedelta(hours=1)
 

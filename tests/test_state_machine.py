@@ -248,7 +248,9 @@ class Runs(People):
         at = self.at
         held = [row for row in self.seen.runs.values() if row["status"] == Status.RUNNING]
         expired = [row for row in held if not at < row["locked_until"] <= at + timedelta(minutes=10)]
-        expired = sorted(expired, key=lambda row: int(row["id"]))[:limit]
+        # Of each host the oldest, one host after the other; the answer comes in the order of ids.
+        expired = sorted(expired, key=lambda row: (row["host"], row["id"]))[:limit]
+        expired.sort(key=lambda row: int(row["id"]))
         answer = self.write(lambda connection: endings.recover(connection, limit))
         assert [each.run_id for each in answer] == [row["id"] for row in expired]
         started = [row["id"] for row in expired if row["started_at"] is not None]

@@ -90,7 +90,7 @@ job_definitions = Table(
     Column("timezone", String(100), nullable=False),
     Column("source", String(20), nullable=False),
     # Whose code or file it is, where several share a database; "" where nobody said.
-    Column("application", String(100), nullable=False, server_default=""),
+    Column("application", String(100), nullable=False, server_default=text("''")),
     Column("description", Text),
     Column("misfire", String(20), nullable=False, server_default="latest"),
     Column("misfire_window", Seconds),
