@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
-from jobrunner.model import Declaration, Source
+from jobrunner.model import PLACES, Declaration, Source
 from jobrunner.payload import DEFAULT_LIMIT_BYTES
 from jobrunner.scheduling import plan
 from jobrunner.store import changes, declared
@@ -22,8 +22,6 @@ from jobrunner.store.database import Connection, Database
 
 Row = Any
 """A row of ``job_definitions``, with the database's now."""
-
-PLACES = {"code": "the code", "file": "jobrunner.toml"}
 
 
 @dataclass(frozen=True, slots=True)

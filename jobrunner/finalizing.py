@@ -105,7 +105,6 @@ class Finalizer:
         was_answered = self._hear_writer()
         while not self._away and clock.elapsed() <= ends_at and (group := self._next_group()):
             self._try(group)
-            self._pending = [each for each in self._pending if not each.is_settled]
         return was_answered
 
     def close(self) -> None:
@@ -114,6 +113,7 @@ class Finalizer:
             self._writer.close()
 
     def _next_group(self) -> list[_Pending]:
+        """Taken out of those pending: ``_take`` puts back what is not settled."""
         now = clock.elapsed()
         due = [each for each in self._pending if each.try_at <= now]
         group: list[_Pending] = []
@@ -123,6 +123,8 @@ class Finalizer:
             if group and (each.company != group[0].company or length > _LARGEST_TEXT or len(group) == each.company):
                 break
             group.append(each)
+        taken = set(group)
+        self._pending = [each for each in self._pending if each not in taken]
         return group
 
     def _try(self, group: list[_Pending]) -> None:
@@ -130,8 +132,6 @@ class Finalizer:
         writer = self._writer_for(group)
         if writer is not None:
             self._away = group
-            taken = set(group)
-            self._pending = [each for each in self._pending if each not in taken]
             writer.ask(write)
             return
         try:
@@ -144,11 +144,12 @@ class Finalizer:
         if not self._may_write_beside or len(group) < _WORTH_A_WRITER:
             return None
         if self._writer is None:
+            writer = self._make_writer()
             try:
-                writer = self._make_writer()
                 writer.start()
             except ConfigurationError:
                 # The host is at its limit of threads; the main one does it as well.
+                writer.close()
                 self._may_write_beside = False
                 return None
             self._writer = writer
@@ -159,12 +160,10 @@ class Finalizer:
         if answers is None:
             return False
         group, self._away = self._away, []
-        self._pending = group + self._pending
         if isinstance(answers, DatabaseUnavailable):
             # Perhaps the server takes no more connections: the one that there is may do.
             self._may_write_beside = False
         self._take(group, answers)
-        self._pending = [each for each in self._pending if not each.is_settled]
         return True
 
     def _take(self, group: list[_Pending], answers: Answers | Exception) -> None:
@@ -183,6 +182,7 @@ class Finalizer:
             self._settle(group)
             for each, answer in zip(group, answers, strict=True):
                 self._tell(each, answer)
+        self._pending = [*(each for each in group if not each.is_settled), *self._pending]
 
     def _write(self, ends: list[tuple[Lease, Ending]], database: Database) -> Answers:
         # Where writers starve each other, every write also renews the leases.

@@ -20,6 +20,8 @@ OnStop: TypeAlias = Literal["release", "drop"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]
+PLACES = {"code": "the code", "file": "jobrunner.toml"}
+"""Where what was not said by a command stands, in words: there a person changes it."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 

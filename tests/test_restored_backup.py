@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -49,9 +49,9 @@ def schedule(jobrunner: Commands, database: Database) -> Commands:
     return jobrunner
 
 
-def tick_at(jobrunner: Commands, database: Database, *instants: object) -> None:
+def tick_at(jobrunner: Commands, database: Database, *instants: datetime) -> None:
     for instant in instants:
-        go_to(database, instant)  # type: ignore[arg-type]
+        go_to(database, instant)
         assert jobrunner.tick().stderr == ""
 
 

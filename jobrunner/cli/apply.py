@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from jobrunner import applying
-from jobrunner.applying import PLACES, Declared, Difference
+from jobrunner.applying import Declared, Difference
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.config import Config
 from jobrunner.errors import ConfigurationError
-from jobrunner.model import Declaration, Policy, Source
+from jobrunner.model import PLACES, Declaration, Policy, Source
 from jobrunner.text import iso_instant, visible
 
 _LONGEST_SHOWN = 200

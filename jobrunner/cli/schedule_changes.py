@@ -19,6 +19,7 @@ from jobrunner.model import Declaration, Misfire, Overlap
 from jobrunner.names import check_job_type
 from jobrunner.payload import parse_payload
 from jobrunner.recurrence import Recurrence
+from jobrunner.schedule import check_name
 from jobrunner.slot_policies import MOST_MISFIRES, make_slot_policy
 from jobrunner.store import changes
 from jobrunner.store.changes import Changed
@@ -87,7 +88,7 @@ def add(
     config = environment.load()
     recurrence = Recurrence.parse(cron, timezone)
     new = Declaration(
-        name=_check_name(name),
+        name=check_name(name),
         job_type=check_job_type(job_type),
         schedule=recurrence.expression,
         timezone=recurrence.timezone,
@@ -102,13 +103,6 @@ def add(
     if added is None:
         raise JobrunnerError(f"there is a schedule named {name!r} already; change it with: jobrunner schedule edit")
     render.done(f"schedule {visible(name)}: {'paused' if paused else _next(added)}")
-
-
-def _check_name(name: str) -> str:
-    # What cannot be seen or typed can be neither told apart in a list nor given to `remove`.
-    if not name.strip() or len(name) > 200 or visible(name) != name:
-        raise UsageError("the name of a schedule has 1 to 200 characters, none of them invisible")
-    return name
 
 
 @click.command()

@@ -16,11 +16,12 @@ from jobrunner.cli.types import Checked, whole_number
 from jobrunner.durations import format_duration
 from jobrunner.english import describe
 from jobrunner.errors import BadSchedule
+from jobrunner.model import PLACES
 from jobrunner.recurrence import Recurrence
 from jobrunner.store import definitions
 from jobrunner.store.schedules import definition_of
 
-_KEPT_IN = {"command": "a command", "code": "the code", "file": "jobrunner.toml"}
+_KEPT_IN = {"command": "a command", **PLACES}
 _MISFIRE = {
     "latest": "latest: of the slots that were missed the newest is made up for",
     "skip": "skip: what was missed is not made up for",

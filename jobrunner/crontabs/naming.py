@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,12 +73,13 @@ def _calls(words: list[str]) -> Iterator[list[str]]:
 
 def _without_front(words: list[str]) -> list[str]:
     """What is left behind ``nice -n 10`` and the like."""
-    skips: Callable[[str], bool] = lambda word: word.startswith("-") or "=" in word or word[:1].isdigit()  # noqa: E731
     while words and (posixpath.basename(words[0]) in _IN_FRONT or "=" in words[0]):
-        words = words[1:]
-        while words and skips(words[0]):
-            words = words[1:]
+        words = list(dropwhile(_is_argument_in_front, words[1:]))
     return words
+
+
+def _is_argument_in_front(word: str) -> bool:
+    return word.startswith("-") or "=" in word or word[:1].isdigit()
 
 
 def _plain(word: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, case, literal, null, select, update
 
 from jobrunner.errors import BadSchedule, JobrunnerError, RowRefused
-from jobrunner.model import Declaration, Definition
+from jobrunner.model import PLACES, Declaration, Definition
 from jobrunner.recurrence import Recurrence, Slots
 from jobrunner.store import definitions, expansion
 from jobrunner.store.dialect import insert_or_skip, now
@@ -22,7 +22,6 @@ from jobrunner.store.schedules import Plan, definition_of, policy_columns
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.trail import event, record
 
-_KEPT_IN = {"code": "the code", "file": "jobrunner.toml"}
 # What is changed by one of these was not to have slots before now.
 _SAY_WHEN = frozenset({"schedule", "timezone", "ends_at", "max_runs"})
 _NO_SLOTS = Slots(None, None, 0)
@@ -129,7 +128,7 @@ def mark_removed(connection: Connection, row: RowMapping, actor: str) -> None:
 
 def check_not_kept(declaration: Declaration) -> None:
     """Raises JobrunnerError where the code or the file says what the definition is: by hand it would not last."""
-    place = _KEPT_IN.get(declaration.source)
+    place = PLACES.get(declaration.source)
     if place is not None:
         raise JobrunnerError(
             f"the schedule {declaration.name!r} is kept in {place}; change it there and run: jobrunner apply"

@@ -96,7 +96,7 @@ def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expan
     row = connection.execute(_reading(), {"given": [{"id": definition_id}]}).mappings().one()
     planned = _planned(row, plan)
     if planned.expansion.problem is not None:
-        return schedules.record_problem(connection, planned.definition, planned.expansion.problem)
+        return schedules.record_problem(connection, planned.definition, planned.expansion.problem, row["now"])
     if planned.expansion.slots:
         with limits.not_for_long(connection):
             room = limits.find_room(connection, planned.definition.job_type, None)
@@ -125,10 +125,11 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
     limited_types = set(connection.execute(_limited_among(), {"given": types}).scalars())
     limited = [schedules.definition_of(row) for row in found if row["job_type"] in limited_types]
     planned = [_planned(row, plan) for row in found if row["job_type"] not in limited_types]
-    expanded = _write(connection, [each for each in planned if each.expansion.problem is None], found[0]["now"])
+    at = found[0]["now"]
+    expanded = _write(connection, [each for each in planned if each.expansion.problem is None], at)
     for each in planned:
         if each.expansion.problem is not None:
-            expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem))
+            expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem, at))
     faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
     return Batch(expanded, limited)
 

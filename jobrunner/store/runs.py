@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, null, select, update
+from sqlalchemy import Connection, RowMapping, null, select, update
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.model import Policy
-from jobrunner.store import insertion, limits
+from jobrunner.store import insertion, limits, trail
 from jobrunner.store.claims import NO_LOCK
 from jobrunner.store.dialect import now
 from jobrunner.store.dialect.borrowed import Loan, connection_of, dialect_name, first_row
 from jobrunner.store.insertion import Enqueued, NewRun
 from jobrunner.store.limits import Occupancy
-from jobrunner.store.schema import job_events, job_runs
+from jobrunner.store.schema import job_runs
 from jobrunner.text import one_line
 
 Borrowed = Connection | Loan
@@ -214,12 +214,5 @@ def _change(
     detail: dict[str, Any] | None = None,
 ) -> None:
     connection.execute(update(job_runs).where(job_runs.c.id == row["id"]).values(**columns, updated_at=row["now"]))
-    connection.execute(
-        insert(job_events).values(
-            at=row["now"],
-            actor=actor,
-            action=event.value,
-            run_id=row["id"],
-            detail={"from": row["status"], **(detail or {})},
-        )
-    )
+    told = {"from": row["status"], **(detail or {})}
+    trail.write(connection, [trail.event(actor, event.value, None, told, row["now"], row["id"])])

@@ -10,15 +10,16 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from jobrunner.errors import UsageError
 from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.model import Definition, SlotPolicy
 from jobrunner.slot_policies import make_slot_policy
+from jobrunner.store import trail
 from jobrunner.store.dialect import now
 from jobrunner.store.limits import Occupancy
-from jobrunner.store.schema import job_definitions, job_events
+from jobrunner.store.schema import job_definitions
 from jobrunner.store.views import job_expandable
 
 
@@ -58,27 +59,22 @@ def expandable(connection: Connection, limit: int) -> list[int]:
 
 def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
     """As ``record_problem``, for a definition whose row the database refuses."""
-    row = connection.execute(select(job_definitions).where(job_definitions.c.id == definition_id)).mappings().one()
-    return record_problem(connection, definition_of(row), problem)
+    statement = select(job_definitions, now().label("now")).where(job_definitions.c.id == definition_id)
+    row = connection.execute(statement).mappings().one()
+    return record_problem(connection, definition_of(row), problem, row["now"])
 
 
-def record_problem(connection: Connection, definition: Definition, problem: str) -> Expanded:
+def record_problem(connection: Connection, definition: Definition, problem: str, at: datetime) -> Expanded:
     """Note why a definition cannot be expanded, once for each reason."""
     is_new = definition.last_error != problem
     if is_new:
         connection.execute(
             update(job_definitions)
             .where(job_definitions.c.id == definition.id)
-            .values(last_error=problem, updated_at=now())
+            .values(last_error=problem, updated_at=at)
         )
-        _record(connection, "tick", "cannot expand", definition.id, {"problem": problem})
+        trail.write(connection, [trail.event("tick", "cannot expand", definition.id, {"problem": problem}, at)])
     return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
-
-
-def _record(connection: Connection, actor: str, action: str, definition_id: int, detail: dict[str, Any]) -> None:
-    connection.execute(
-        insert(job_events).values(at=now(), actor=actor, action=action, definition_id=definition_id, detail=detail)
-    )
 
 
 _POLICY = tuple(each.name for each in fields(SlotPolicy))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    ColumnElement,
     ForeignKey,
     Identity,
     Index,
@@ -61,6 +64,13 @@ def _where_unfinished(name: str) -> TextClause:
 # Only a running row has a lease_token: said so where no other index is to serve.
 _AT_WORK_WITH_KEY = text("lease_token IS NOT NULL AND concurrency_key IS NOT NULL")
 _HAS_DEADLINE = text("finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL")
+
+
+def _partial(name: str, *columns: ColumnElement[Any], where: TextClause, unique: bool = False) -> None:
+    """An index over the rows for which a condition holds."""
+    Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
+
+
 _IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
 RUNNING_KEY = "job_runs_key_running"
 
@@ -165,87 +175,38 @@ job_runs = Table(
     sqlite_autoincrement=True,
 )
 # Partial: most runs come of no slot, and each entry is written again when its run is claimed and when it ends.
-Index(
-    "job_runs_slot",
-    job_runs.c.definition_id,
-    job_runs.c.scheduled_for,
-    unique=True,
-    postgresql_where=_IS_SLOT,
-    sqlite_where=_IS_SLOT,
-)
+_partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=_IS_SLOT, unique=True)
 # Of one definition: what the overlap of its slots is judged by.
-Index(
-    "job_runs_unfinished",
-    job_runs.c.definition_id,
-    job_runs.c.id,
-    postgresql_where=_where_unfinished("definition_id"),
-    sqlite_where=_where_unfinished("definition_id"),
-)
-Index(
-    "job_runs_key",
-    job_runs.c.concurrency_key,
-    job_runs.c.id,
-    postgresql_where=_where_unfinished("concurrency_key"),
-    sqlite_where=_where_unfinished("concurrency_key"),
-)
+_partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=_where_unfinished("definition_id"))
+_partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_where_unfinished("concurrency_key"))
 # The last judge, where two claims do not see each other.
-Index(
-    RUNNING_KEY,
-    job_runs.c.concurrency_key,
-    unique=True,
-    postgresql_where=_AT_WORK_WITH_KEY,
-    sqlite_where=_AT_WORK_WITH_KEY,
-)
-Index(
-    "job_runs_deadline",
-    job_runs.c.start_deadline_at,
-    postgresql_where=_HAS_DEADLINE,
-    sqlite_where=_HAS_DEADLINE,
-)
+_partial(RUNNING_KEY, job_runs.c.concurrency_key, where=_AT_WORK_WITH_KEY, unique=True)
+_partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
 # By type first: due runs of a type that this host does not know must not lie in front of those it does.
-Index(
+_partial(
     "job_runs_claim",
     job_runs.c.job_type,
     job_runs.c.priority.desc(),
     job_runs.c.run_at,
     job_runs.c.id,
-    postgresql_where=_where_status(*CLAIMABLE),
-    sqlite_where=_where_status(*CLAIMABLE),
+    where=_where_status(*CLAIMABLE),
 )
 # The few that took their owner down: each tick asks for them first, and must not look through its whole queue.
-Index(
+_partial(
     "job_runs_suspect",
     job_runs.c.job_type,
     job_runs.c.priority.desc(),
     job_runs.c.run_at,
     job_runs.c.id,
-    postgresql_where=_where_suspect(),
-    sqlite_where=_where_suspect(),
+    where=_where_suspect(),
 )
 # For the idle question "is anything due?", whatever its type. Only who says ANY_RELEASES is given it: to a claim it
 # would be a trap, which a planner takes whose statistics are from before the queue filled.
-Index(
-    "job_runs_due",
-    job_runs.c.run_at,
-    postgresql_where=_where_countable(),
-    sqlite_where=_where_countable(),
-)
+_partial("job_runs_due", job_runs.c.run_at, where=_where_countable())
 # Not by locked_until: a heartbeat moves it and must stay a HOT update. By host, so that the planner expects few of one
 # and reads the index itself, which rids it of its dead entries: read through a bitmap, it keeps them.
-Index(
-    "job_runs_lease",
-    job_runs.c.host,
-    job_runs.c.id,
-    postgresql_where=text("status = 'running'"),
-    sqlite_where=text("status = 'running'"),
-)
-Index(
-    "job_runs_finished",
-    job_runs.c.status,
-    job_runs.c.finished_at,
-    postgresql_where=text("finished_at IS NOT NULL"),
-    sqlite_where=text("finished_at IS NOT NULL"),
-)
+_partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))
+_partial("job_runs_finished", job_runs.c.status, job_runs.c.finished_at, where=text("finished_at IS NOT NULL"))
 
 job_keys = Table(
     "job_keys",

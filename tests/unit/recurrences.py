@@ -94,3 +94,12 @@ instants = instants.filter(lambda at: at.year < 2120)
 quickly = settings(max_examples=120, deadline=None)
 
 LEAP_DAY = vixie.looks(ZoneInfo("UTC"), utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))
+
+
+def assert_one_line(message: str, told: str, begins: str = "bad schedule ") -> None:
+    """What is refused is told with the remedy, in one short line that any terminal shows."""
+    assert told in message
+    assert message.startswith(begins)
+    assert message.isascii()
+    assert "\n" not in message
+    assert len(message) < 400

@@ -4,6 +4,7 @@ import sys
 import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,14 +26,14 @@ def taken(text: str, *, has_user: bool = False, host: Host = HOST) -> Takeover:
     return take_over(read(text.encode(), has_user=has_user), host)
 
 
-def job(text: str, **options: object) -> Job:
-    found = taken(text, **options)  # type: ignore[arg-type]
+def job(text: str, **options: Any) -> Job:
+    found = taken(text, **options)
     (only,) = found.jobs
     return only
 
 
-def refusal(text: str, **options: object) -> tuple[int, str]:
-    found = taken(text, **options)  # type: ignore[arg-type]
+def refusal(text: str, **options: Any) -> tuple[int, str]:
+    found = taken(text, **options)
     assert found.jobs == ()
     (only,) = found.refused
     return only.line, only.text

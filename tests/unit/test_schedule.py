@@ -113,13 +113,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "zone alone": ({"timezone": "UTC"}, "no schedule="),
     "zone twice": ({"schedule": Schedule("@daily"), "timezone": "UTC"}, "second argument"),
     "a number": ({"schedule": 5}, "a list of Schedules"),
-    "a number within": ({"schedule": Schedule(5)}, "must be texts"),  # type: ignore[arg-type]
+    "a number within": ({"schedule": Schedule(5)}, "must be texts"),  # type: ignore[arg-type] # what a type checker would have told
     "texts": ({"schedule": ["@daily", "@hourly"]}, "a list of Schedules"),
     "nameless": ({"schedule": [Schedule("@daily"), Schedule("@hourly", name="b")]}, "name='...'"),
     "namesakes": ({"schedule": [Schedule("@daily", name="b", payload={"to": "x"})] * 2}, "two of them"),
     "name": ({"schedule": Schedule("@daily", name="a\nb")}, "1 to 200 characters"),
-    "name no text": ({"schedule": Schedule("@daily", name=7)}, "1 to 200 characters"),  # type: ignore[arg-type]
-    "payload no object": ({"schedule": Schedule("@daily", payload=[1])}, "JSON object"),  # type: ignore[arg-type]
+    "name no text": ({"schedule": Schedule("@daily", name=7)}, "1 to 200 characters"),  # type: ignore[arg-type] # what a type checker would have told
+    "payload no object": ({"schedule": Schedule("@daily", payload=[1])}, "JSON object"),  # type: ignore[arg-type] # what a type checker would have told
     "payload no JSON": ({"schedule": Schedule("@daily", payload={"to": {1}})}, "JSON"),
     "unknown argument": ({"schedule": Schedule("@daily", payload={"two": 1})}, "unexpected argument 'two'"),
     "missing argument": ({"schedule": Schedule("@daily", name="d", payload={})}, "'d': missing argument 'to'"),
