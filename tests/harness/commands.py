@@ -17,6 +17,7 @@ import pytest
 from harness.app import App
 from harness.database import Database
 from harness.processes import command_line, kill_group, kill_marked, marked_processes
+from harness.warm import WarmProcess, can_be_warm
 
 if TYPE_CHECKING:
     from harness.databases import PrivatePostgres
@@ -58,6 +59,7 @@ class Commands:
         self.app = app
         self.database = database
         self.command = COMMAND
+        self.is_cold = False
         self.home = folder / "home"
         self.state_dir = folder / "state"
         for made in (self.home, self.state_dir):
@@ -87,9 +89,10 @@ class Commands:
         check: bool = True,
         timeout: float = 60,
         cwd: Path | None = None,
+        cold: bool = False,
     ) -> Completed:
         """Run the command to its end. With `check` another exit code than 0 is an AssertionError."""
-        process = self.start(*args, env=env, stdin=stdin is not None, cwd=cwd)
+        process = self.start(*args, env=env, stdin=stdin is not None, cwd=cwd, cold=cold)
         try:
             stdout, stderr = process.communicate(stdin, timeout)
         except subprocess.TimeoutExpired:
@@ -108,14 +111,20 @@ class Commands:
         env: Mapping[str, str | None] | None = None,
         stdin: bool = False,
         cwd: Path | None = None,
+        cold: bool = False,
     ) -> "subprocess.Popen[str]":
         """Start the command in its own session and go on. The end of the test kills it and all it started.
 
-        Its output goes through pipes: read it with `communicate()`, or keep it small.
+        Its output goes through pipes: read it with `communicate()`, or keep it small. It is a copy of a process that
+        has imported everything (`harness.starter`), ten times as quick; `cold` starts the script itself, for tests of
+        the start, the environment and the imports.
         """
-        process = subprocess.Popen(
-            [self.command, *map(str, args)],
-            env=self.environment(env),
+        environment = self.environment(env)
+        words = [str(word) for word in args]
+        is_warm = not (cold or self.is_cold) and can_be_warm(self.command, words, environment)
+        process = (WarmProcess if is_warm else subprocess.Popen)(
+            [self.command, *words],
+            env=environment,
             cwd=cwd or self.home,
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,

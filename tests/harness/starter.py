@@ -1,0 +1,138 @@
+"""The warm starter: a process that has imported all of jobrunner, and forks a command whenever a test wants one.
+
+To start Python and import everything costs ten times what most commands do. So each pytest process has one starter
+(`harness.warm`), and a command is a copy of it: a process of its own, with the session, environment, arguments, working
+folder, standard streams, signals and exit status that the installed script would have had. What a copy hides is the
+start itself, and what is or is not imported; for that, tests run the script (`Commands.cold`).
+
+Started as `python starter.py SOCKET PADDING`. A request is one message of JSON with four descriptors: where the pid and
+the exit code are to be written, and the three standard streams.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import io
+import json
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+LONGEST_REQUEST_BYTES = 1 << 20
+ROOM_BYTES = 1 << 16
+ROOM = "ROOM"
+"""A variable of the starter. Its memory, and that of the argument PADDING, is where a copy writes its own."""
+_PR_SET_PDEATHSIG = 1
+# Each does what it is for as soon as it is imported.
+_PROGRAMS = ("jobrunner.__main__", "jobrunner.execute.launch")
+
+
+def main() -> None:
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _import_all()
+    gc.collect()
+    gc.freeze()
+    words = _serve(channel)
+    # From here on this process is a command.
+    runpy.run_path(words[0], run_name="__main__")
+
+
+def _import_all() -> None:
+    """Whatever a command may import while it works."""
+    import jobrunner
+
+    for module in pkgutil.walk_packages(jobrunner.__path__, "jobrunner."):
+        if module.name not in _PROGRAMS and "._alembic" not in module.name:
+            importlib.import_module(module.name)
+    for name in ("alembic.command", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg"):
+        importlib.import_module(name)
+
+
+def _serve(channel: socket.socket) -> list[str]:
+    """Fork for each request until the other side hangs up; in a fork return its arguments."""
+    at_work: dict[int, tuple[int, int]] = {}
+    with selectors.DefaultSelector() as selector:
+        selector.register(channel, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not channel:
+                    selector.unregister(key.fileobj)
+                    _report_end(key.fd, *at_work.pop(key.fd))
+                    continue
+                message, descriptors, _, _ = socket.recv_fds(channel, LONGEST_REQUEST_BYTES, 4)
+                if not message:
+                    os._exit(0)
+                pid = os.fork()
+                if pid == 0:
+                    return _become(json.loads(message), descriptors[1:])
+                report, *streams = descriptors
+                for stream in streams:
+                    os.close(stream)
+                os.write(report, f"{pid}\n".encode())
+                handle = os.pidfd_open(pid)
+                at_work[handle] = (pid, report)
+                selector.register(handle, selectors.EVENT_READ)
+
+
+def _report_end(handle: int, pid: int, report: int) -> None:
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os.close(report)
+    os.close(handle)
+
+
+def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
+    """Take on all that the kernel, and Python, know of a process that was started as a script."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
+    os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.chdir(request["folder"])
+    words: list[str] = request["words"]
+    environment: dict[str, str] = request["environment"]
+    # Emptied first: then none of C's variables lies in the memory that is written over.
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = words
+    sys.orig_argv = [sys.executable, *words]
+    _show(sys.orig_argv, [f"{name}={value}" for name, value in environment.items()])
+    sys.path[0] = str(Path(words[0]).parent)
+    sys.stdin, sys.stdout, sys.stderr = _stream(sys.stdin), _stream(sys.stdout), _stream(sys.stderr)
+    time.tzset()
+    # It looks at the environment when it is imported.
+    importlib.reload(sys.modules["jobrunner.faults"])
+    return words
+
+
+def _show(words: list[str], variables: list[str]) -> None:
+    """Have /proc show these: it reads them from the memory where the first ones lay."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    places = iter(map(int, fields[45:49]))
+    for texts, begin, end in zip((words, variables), places, places, strict=True):
+        data = b"".join(os.fsencode(text) + b"\0" for text in texts)
+        if len(data) > end - begin:
+            raise ValueError("the arguments or the environment are too long to be shown")
+        ctypes.memmove(begin, data.ljust(end - begin, b"\0"), end - begin)
+
+
+def _stream(like: Any) -> io.TextIOWrapper:
+    """A new stream on the same descriptor, as Python makes it when it starts."""
+    number, mode = like.fileno(), "rb" if like.readable() else "wb"
+    raw = open(number, mode, closefd=False)  # noqa: SIM115 - for as long as the process lives
+    line_buffering = number == 2 or os.isatty(number)
+    return io.TextIOWrapper(raw, like.encoding, like.errors, line_buffering=line_buffering)
+
+
+if __name__ == "__main__":
+    main()
