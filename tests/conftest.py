@@ -15,6 +15,7 @@ pytest_plugins = [
     "harness.cron",
     "harness.installation",
     "harness.promises",
+    "harness.costs",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

@@ -11,6 +11,9 @@ from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgr
 from idle_ticks import IN_FULL, quiet_hour, tick, trails
 
 
+pytestmark = pytest.mark.cold
+
+
 @pytest.fixture(autouse=True)
 def nothing_to_do(database: Database) -> None:
     quiet_hour(database)

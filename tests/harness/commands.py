@@ -174,9 +174,10 @@ class Commands:
 
 
 @pytest.fixture
-def jobrunner(database: Database, app: App, tmp_path: Path) -> Iterator[Commands]:
+def jobrunner(request: pytest.FixtureRequest, database: Database, app: App, tmp_path: Path) -> Iterator[Commands]:
     """The installed command, against `database`, with the handlers of `app`."""
     commands = Commands(tmp_path, app, database)
+    commands.is_cold = request.node.get_closest_marker("cold") is not None
     yield commands
     commands.close()
 

@@ -87,7 +87,6 @@ class _Starter:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        atexit.register(self.close)
 
     def close(self) -> None:
         self.channel.close()
@@ -97,3 +96,11 @@ class _Starter:
 @functools.cache
 def _starter() -> _Starter:
     return _Starter()
+
+
+@atexit.register
+def close() -> None:
+    """End the starter, if there is one; the next command gets a new one."""
+    if _starter.cache_info().currsize:
+        _starter().close()
+        _starter.cache_clear()

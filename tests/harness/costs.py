@@ -1,0 +1,62 @@
+"""What a run of the tests cost: its slowest tests and its processor time. A test that takes too long fails."""
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from harness import warm
+
+LONGEST_SECONDS = 60.0
+"""What one test may take. What is rightly longer is marked `long` and runs in `make test-long`."""
+_SLOWEST = 20
+_SPENT = "processor_seconds"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Costs(), "costs")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that took longer than any may."""
+    report = yield
+    if report.passed and call.duration > LONGEST_SECONDS and item.get_closest_marker("long") is None:
+        report.outcome = "failed"
+        report.longrepr = f"took {call.duration:.0f} s: a test takes {LONGEST_SECONDS:.0f} s at most, or is marked long"
+    return report
+
+
+class Costs:
+    """Collects in the controller what each worker reports."""
+
+    def __init__(self) -> None:
+        self._durations: Counter[str] = Counter()
+        self._processor_seconds = 0.0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._durations[report.nodeid] += report.duration  # type: ignore[assignment]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # Only what has ended is in a process's account: the starter, with all its commands.
+        warm.close()
+        self._processor_seconds += sum(os.times()[:4])
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[_SPENT] = self._processor_seconds
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._processor_seconds += getattr(node, "workeroutput", {}).get(_SPENT, 0.0)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if len(self._durations) > _SLOWEST:
+            terminalreporter.section(f"slowest {_SLOWEST} tests")
+            for name, seconds in self._durations.most_common(_SLOWEST):
+                terminalreporter.write_line(f"{seconds:6.2f} s  {name}")
+            spent = f"{self._processor_seconds:.0f} s of processor time, without the database server's"
+            terminalreporter.write_line(spent)

@@ -1,0 +1,125 @@
+"""A command forked from the warm starter is to a test the same as the installed script, its start aside."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, SQLiteDatabase, sqlite_only, wait_for
+from harness.warm import WarmProcess
+
+# At least one call of every command; the ids, instants and places that differ are taken out.
+TABLE = [
+    "--version",
+    "no-such-command",
+    "migrate",
+    "enqueue echo --json",
+    "enqueue echo --payload {}",
+    "enqueue fail --key k --max-attempts 1",
+    "show 1",
+    "jobs",
+    "schedule add nightly --type echo --cron @daily",
+    "schedule show nightly",
+    "schedule crontab",
+    "apply --dry-run",
+    "tick -v",
+    "status --json",
+    "retry 3",
+    "cancel 1",
+    "discard 3 --reason tired",
+    "completion bash",
+]
+CHANGING = re.compile(
+    r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants
+    | seconds=[\d.]+ | \d+(\.\d+)?[ ]?m?s\b | "\w+_at":[ ][^,}]+
+    | [\w-]+:\d+:[0-9a-f]{8}  # workers
+    """,
+    re.VERBOSE,
+)
+
+
+def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, int, str, str]:
+    """What a command said, without what is another at each call."""
+
+    def lasting(text: str) -> str:
+        for place in places:
+            text = text.replace(str(place), "PLACE")
+        # Sorted: whose run ends first is chance.
+        return "\n".join(sorted(CHANGING.sub("…", text).splitlines()))
+
+    return (" ".join(done.args[1:]), done.returncode, lasting(done.stdout), lasting(done.stderr))
+
+
+@sqlite_only
+def test_warm_command_and_script_say_the_same(jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path) -> None:
+    answers = []
+    for cold in (True, False):
+        copy = tmp_path / f"{cold}.db"
+        shutil.copy(database.path, copy)
+        env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{copy}"}
+        calls = [jobrunner(*line.split(), env=env, stdin="{}", check=False, cold=cold) for line in TABLE]
+        answers.append([told(done, copy, tmp_path) for done in calls])
+    for script, warm in zip(*answers, strict=True):
+        assert warm == script
+
+
+def test_every_command_is_compared(jobrunner: Commands) -> None:
+    listed = re.findall(r"^  ([a-z]+) ", jobrunner("--help").stdout.partition("Commands:")[2], re.MULTILINE)
+    assert set(listed) <= {line.split()[0] for line in TABLE if line}
+
+
+def facts(process: "subprocess.Popen[str]") -> dict[str, object]:
+    """What the kernel knows of a process."""
+    place = Path(f"/proc/{process.pid}")
+    status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines())
+    # Which signals are blocked, ignored and caught; who it is; what it may.
+    wanted = ["Umask", "Uid", "Gid", "Groups", "SigBlk", "SigIgn", "SigCgt", "CapEff", "NoNewPrivs", "Threads"]
+    return {
+        **{name: status[name] for name in wanted},
+        "arguments": (place / "cmdline").read_bytes().rstrip(b"\0"),
+        "environment": set((place / "environ").read_bytes().rstrip(b"\0").split(b"\0")),
+        "folder": os.readlink(place / "cwd"),
+        "program": os.readlink(place / "exe"),
+        "limits": (place / "limits").read_text(),
+        "oom": (place / "oom_score_adj").read_text(),
+        "nice": os.getpriority(os.PRIO_PROCESS, process.pid),
+        "streams": [os.readlink(place / f"fd/{number}").partition(":")[0] for number in range(3)],
+        "descriptors": len(list((place / "fd").iterdir())),
+        "is_session_leader": os.getsid(process.pid) == process.pid == os.getpgid(process.pid),
+    }
+
+
+def test_warm_tick_is_to_the_kernel_what_the_script_is(jobrunner: Commands, app: App) -> None:
+    found = []
+    for cold in (True, False):
+        run_id = jobrunner.enqueue("wait_for", {"path": str(app.path(f"go {cold}"))})
+        tick = jobrunner.start("tick", cold=cold)
+        assert isinstance(tick, WarmProcess) is not cold
+        wait_for(lambda: any(line.run_id == run_id for line in app.trace()))  # noqa: B023 - called at once
+        found.append(facts(tick))
+        app.release(f"go {cold}")
+        assert tick.communicate(timeout=30) == ("", "")
+        assert tick.returncode == 0
+    script, warm = found
+    assert warm == script
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_a_warm_command_as_it_ends_the_script(
+    jobrunner: Commands, app: App, number: signal.Signals
+) -> None:
+    ends = []
+    for cold in (True, False):
+        run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
+        tick = jobrunner.start("tick", "--grace", "0s", cold=cold)
+        wait_for(lambda: any(line.run_id == run_id for line in app.trace()))  # noqa: B023 - called at once
+        tick.send_signal(number)
+        tick.communicate(timeout=30)
+        ends.append((tick.returncode, tick.poll()))
+        assert not Path(f"/proc/{tick.pid}/cwd").exists()
+        jobrunner.database.execute("DELETE FROM job_runs WHERE status = 'queued'")
+    assert ends[0] == ends[1]
