@@ -37,6 +37,7 @@ class Costs:
     def __init__(self) -> None:
         self._durations: Counter[str] = Counter()
         self._processor_seconds = 0.0
+        self._has_workers = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._durations[report.nodeid] += report.duration  # type: ignore[assignment]
@@ -45,12 +46,14 @@ class Costs:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         # Only what has ended is in a process's account: the starter, with all its commands.
         warm.close()
-        self._processor_seconds += sum(os.times()[:4])
+        # The workers are children of the controller, and have told theirs.
+        self._processor_seconds += sum(os.times()[: 2 if self._has_workers else 4])
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_SPENT] = self._processor_seconds
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
+        self._has_workers = True
         self._processor_seconds += getattr(node, "workeroutput", {}).get(_SPENT, 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

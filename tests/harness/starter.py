@@ -2,18 +2,18 @@
 
 To start Python and import everything costs ten times what most commands do. So each pytest process has one starter
 (`harness.warm`), and a command is a copy of it: a process of its own, with the session, environment, arguments, working
-folder, standard streams, signals and exit status that the installed script would have had. What a copy hides is the
-start itself, and what is or is not imported; for that, tests run the script (`Commands.cold`).
+folder, standard streams, signals and exit status that the installed script would have had. The children in which a
+command runs its handlers are copies, too (`harness.siblings`). What a copy hides is the start itself, and what is or is
+not imported; for that, tests run the script (`Commands.cold`).
 
-Started as `python starter.py SOCKET PADDING`. A request is one message of JSON with four descriptors: where the pid and
-the exit code are to be written, and the three standard streams.
+Started as `python -P starter.py SOCKET PADDING`. A request is one message of JSON with four descriptors: where the pid
+and the exit code are to be written, and the three standard streams.
 """
 
 import contextlib
 import ctypes
 import gc
 import importlib
-import io
 import json
 import os
 import pkgutil
@@ -26,18 +26,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))
+from harness import places, siblings
+
+sys.path.pop()
+
 LONGEST_REQUEST_BYTES = 1 << 20
-ROOM_BYTES = 1 << 16
-ROOM = "ROOM"
-"""A variable of the starter. Its memory, and that of the argument PADDING, is where a copy writes its own."""
-_PR_SET_PDEATHSIG = 1
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.execute.launch")
 
 
 def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    places.die_with_parent()
     _import_all()
     gc.collect()
     gc.freeze()
@@ -93,45 +94,17 @@ def _report_end(handle: int, pid: int, report: int) -> None:
 
 def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     """Take on all that the kernel, and Python, know of a process that was started as a script."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
-    os.setsid()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-    os.chdir(request["folder"])
     words: list[str] = request["words"]
-    environment: dict[str, str] = request["environment"]
-    # Emptied first: then none of C's variables lies in the memory that is written over.
-    os.environ.clear()
-    os.environ.update(environment)
+    ours = siblings.start()
+    places.take([sys.executable, *words], request["environment"], dict(enumerate(streams)), keep=ours.fileno())
+    siblings.use(ours)
+    os.chdir(request["folder"])
     sys.argv = words
-    sys.orig_argv = [sys.executable, *words]
-    _show(sys.orig_argv, [f"{name}={value}" for name, value in environment.items()])
-    sys.path[0] = str(Path(words[0]).parent)
-    sys.stdin, sys.stdout, sys.stderr = _stream(sys.stdin), _stream(sys.stdout), _stream(sys.stderr)
+    sys.path.insert(0, str(Path(words[0]).parent))
     time.tzset()
     # It looks at the environment when it is imported.
     importlib.reload(sys.modules["jobrunner.faults"])
     return words
-
-
-def _show(words: list[str], variables: list[str]) -> None:
-    """Have /proc show these: it reads them from the memory where the first ones lay."""
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    places = iter(map(int, fields[45:49]))
-    for texts, begin, end in zip((words, variables), places, places, strict=True):
-        data = b"".join(os.fsencode(text) + b"\0" for text in texts)
-        if len(data) > end - begin:
-            raise ValueError("the arguments or the environment are too long to be shown")
-        ctypes.memmove(begin, data.ljust(end - begin, b"\0"), end - begin)
-
-
-def _stream(like: Any) -> io.TextIOWrapper:
-    """A new stream on the same descriptor, as Python makes it when it starts."""
-    number, mode = like.fileno(), "rb" if like.readable() else "wb"
-    raw = open(number, mode, closefd=False)  # noqa: SIM115 - for as long as the process lives
-    line_buffering = number == 2 or os.isatty(number)
-    return io.TextIOWrapper(raw, like.encoding, like.errors, line_buffering=line_buffering)
 
 
 if __name__ == "__main__":

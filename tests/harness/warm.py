@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import starter
+from harness import places, starter
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
 # What Python or C look at when they start, a copy would not see.
@@ -26,8 +26,8 @@ def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) 
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
         and not any(name.startswith(_START_UP) for name in environment)
-        and sum(len(word) + 1 for word in [sys.executable, command, *words]) < starter.ROOM_BYTES / 4
-        and sum(len(name) + len(value) + 2 for name, value in environment.items()) < starter.ROOM_BYTES / 4
+        and sum(len(word) + 1 for word in [sys.executable, command, *words]) < places.ROOM_BYTES / 4
+        and sum(len(name) + len(value) + 2 for name, value in environment.items()) < places.ROOM_BYTES / 4
     )
 
 
@@ -80,8 +80,8 @@ class _Starter:
         with theirs:
             self.process = subprocess.Popen(
                 # -P: what lies beside the starter is not on a command's import path.
-                [sys.executable, "-P", starter.__file__, str(theirs.fileno()), "x" * starter.ROOM_BYTES],
-                env={"PATH": os.defpath, **PLAIN_LOCALE, starter.ROOM: "x" * starter.ROOM_BYTES},
+                [sys.executable, "-P", starter.__file__, str(theirs.fileno()), "x" * places.ROOM_BYTES],
+                env={"PATH": os.defpath, **PLAIN_LOCALE, places.ROOM: "x" * places.ROOM_BYTES},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
