@@ -10,7 +10,6 @@ from handlers_rows import queue
 from harness import App, Commands, Database, SQLiteDatabase
 from idle_ticks import IN_FULL, quiet_hour, tick, trails
 
-
 pytestmark = pytest.mark.cold
 
 

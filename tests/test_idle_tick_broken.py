@@ -10,7 +10,6 @@ import pytest
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from idle_ticks import IN_FULL, quiet_hour, tick, trails
 
-
 pytestmark = pytest.mark.cold
 
 

@@ -11,7 +11,6 @@ and the exit code are to be written, and the three standard streams.
 """
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -19,7 +18,6 @@ import os
 import pkgutil
 import runpy
 import selectors
-import signal
 import socket
 import sys
 import time
