@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from typing import Any
 
 from harness import Commands, Database
@@ -55,9 +54,7 @@ def dropped(database: Database, job_type: str) -> int:
 
 def start(jobrunner: Commands, script: str, *args: object) -> "subprocess.Popen[str]":
     """An application of a user's own, beside jobrunner."""
-    environment = jobrunner.environment() | {"PYTHONPATH": str(jobrunner.app.folder)}
-    command = [sys.executable, "-c", BEGIN + script, *map(str, args)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return jobrunner.start_python(BEGIN + script, *args)
 
 
 def answer_of(process: "subprocess.Popen[str]") -> Any:

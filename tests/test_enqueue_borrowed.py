@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -106,15 +104,7 @@ def names(database: Database) -> list[str]:
 def test_a_run_enqueued_in_django_shares_the_fate_of_its_atomic_block(
     jobrunner: Commands, database: Database, options: dict[str, Any]
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DJANGO, json.dumps(options)],
-        env=jobrunner.environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = json.loads(jobrunner.python(DJANGO, json.dumps(options)))
     assert names(database) == [
         "committed",
         "savepoint released",

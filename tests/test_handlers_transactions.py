@@ -1,8 +1,6 @@
 """Transactions: enqueue belongs to the caller's own, and while a handler works none of jobrunner's is open."""
 
 import json
-import subprocess
-import sys
 import time
 from contextlib import closing
 from datetime import datetime
@@ -71,11 +69,7 @@ print(json.dumps(answers))
 def test_a_run_exists_if_and_only_if_the_callers_transaction_commits(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    environment = jobrunner.environment() | {"PYTHONPATH": str(app.folder)}
-    command = [sys.executable, "-c", APPLICATION]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    answers = json.loads(done.stdout)
+    answers = json.loads(jobrunner.python(APPLICATION))
     for kind in ("connection", "session"):
         found = answers[kind]
         run_id, created = found["kept"]

@@ -99,11 +99,7 @@ def site(jobrunner: Commands) -> Site:
 
     def run(source: str) -> list[str]:
         script = "from datetime import date\nimport app, tables\n" + dedent(source)
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=jobrunner.environment(), capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
+        return jobrunner.python(script).splitlines()
 
     run("tables.metadata.create_all(tables.engine())")
     return run

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -134,6 +135,28 @@ class Commands:
         )
         self._started.append(process)
         return process
+
+    def start_python(self, source: str, *args: object) -> "subprocess.Popen[str]":
+        """An application of a user's own, as `python -c`: with the commands' environment, and `app` to import from."""
+        process = WarmProcess(
+            [sys.executable, "-c", dedent(source), *map(str, args)],
+            env={"PYTHONPATH": str(self.app.folder), **self.environment()},
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._started.append(process)
+        return process
+
+    def python(self, source: str, *args: object) -> str:
+        """What such an application prints; it must succeed."""
+        process = self.start_python(source, *args)
+        stdout, stderr = process.communicate(timeout=60)
+        self._started.remove(process)
+        assert (process.returncode, stderr) == (0, "")
+        return stdout
 
     def tick(self, *args: object, **options: Any) -> Completed:
         return self("tick", *args, **options)

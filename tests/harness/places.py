@@ -16,6 +16,25 @@ ROOM = "ROOM"
 _PR_SET_PDEATHSIG = 1
 
 
+# What Python or C look at when they start, and a fork does not.
+_START_UP = ("PYTHON", "LC_", "LD_", "GLIBC_", "MALLOC_")
+_FORKS_SEE = ("PYTHONUNBUFFERED", "PYTHONPATH")
+
+
+def is_plain(environment: Mapping[str, str]) -> bool:
+    """Whether a fork does with this environment what a process would that starts with it."""
+    return (
+        not any(name.startswith(_START_UP) for name in environment if name not in _FORKS_SEE)
+        and not any((folder / "sitecustomize.py").exists() for folder in import_path(environment))
+        and all(folder.is_absolute() and folder.is_dir() for folder in import_path(environment))
+    )
+
+
+def import_path(environment: Mapping[str, str]) -> list[Path]:
+    """The folders that PYTHONPATH names."""
+    return [Path(folder) for folder in environment.get("PYTHONPATH", "").split(":") if folder]
+
+
 def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -32,6 +51,7 @@ def take(words: Sequence[str], environment: Mapping[str, str], descriptors: Mapp
     os.environ.clear()
     os.environ.update(environment)
     sys.orig_argv = list(words)
+    sys.path[:0] = map(str, import_path(environment))
     _show(words, [f"{name}={value}" for name, value in environment.items()])
     sys.stdin, sys.stdout, sys.stderr = _stream(sys.stdin), _stream(sys.stdout), _stream(sys.stderr)
 

@@ -23,8 +23,6 @@ _LONGEST_REQUEST_BYTES = 1 << 20
 _MOST_DESCRIPTORS = 32
 _MODULE = "jobrunner.execute.child"
 _COMMAND = [sys.executable, "-P", "-m", _MODULE]
-# The command whose handlers' start is looked at has these in its environment.
-_START_UP = ("PYTHON", "LC_", "LD_")
 
 
 def start() -> socket.socket:
@@ -46,7 +44,7 @@ def use(channel: socket.socket) -> None:
     class WarmChild(subprocess.Popen[bytes]):
         def _execute_child(self, args: Any, *others: Any) -> None:
             pass_fds, environment, pipes = others[3], others[5], others[9:15]
-            if list(args[:4]) != _COMMAND or not _is_plain(environment):
+            if list(args[:4]) != _COMMAND or not places.is_plain(environment):
                 super()._execute_child(args, *others)  # type: ignore[misc]
                 return
             stdin, _, _, stdout, _, stderr = pipes
@@ -68,10 +66,6 @@ def use(channel: socket.socket) -> None:
 
     if _CLONE is not None:
         process.subprocess = Subprocess()
-
-
-def _is_plain(environment: dict[str, str]) -> bool:
-    return not any(name.startswith(_START_UP) for name in environment if name != "PYTHONUNBUFFERED")
 
 
 def _serve(channel: socket.socket) -> None:

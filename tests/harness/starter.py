@@ -41,8 +41,11 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     words = _serve(channel)
-    # From here on this process is a command.
-    runpy.run_path(words[0], run_name="__main__")
+    # From here on this process is a command, or `python -c`.
+    if words[0] == sys.executable:
+        exec(compile(words[2], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        runpy.run_path(words[0], run_name="__main__")
 
 
 def _import_all() -> None:
@@ -93,12 +96,18 @@ def _report_end(handle: int, pid: int, report: int) -> None:
 def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     """Take on all that the kernel, and Python, know of a process that was started as a script."""
     words: list[str] = request["words"]
+    is_python = words[0] == sys.executable
+    shown = words if is_python else [sys.executable, *words]
     ours = siblings.start()
-    places.take([sys.executable, *words], request["environment"], dict(enumerate(streams)), keep=ours.fileno())
+    places.take(shown, request["environment"], dict(enumerate(streams)), keep=ours.fileno())
     siblings.use(ours)
     os.chdir(request["folder"])
-    sys.argv = words
-    sys.path.insert(0, str(Path(words[0]).parent))
+    if is_python:
+        sys.argv = ["-c", *words[3:]]
+        sys.path.insert(0, "")
+    else:
+        sys.argv = words
+        sys.path.insert(0, str(Path(words[0]).parent))
     time.tzset()
     # It looks at the environment when it is imported.
     importlib.reload(sys.modules["jobrunner.faults"])

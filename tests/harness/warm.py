@@ -15,8 +15,6 @@ from typing import Any
 from harness import places, starter
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
-# What Python or C look at when they start, a copy would not see.
-_START_UP = ("PYTHON", "LC_", "LD_", "GLIBC_", "MALLOC_", "COVERAGE_")
 
 
 def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) -> bool:
@@ -25,7 +23,7 @@ def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) 
         sys.platform == "linux"
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
-        and not any(name.startswith(_START_UP) for name in environment)
+        and places.is_plain(environment)
         and sum(len(word) + 1 for word in [sys.executable, command, *words]) < places.ROOM_BYTES / 4
         and sum(len(name) + len(value) + 2 for name, value in environment.items()) < places.ROOM_BYTES / 4
     )
