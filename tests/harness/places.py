@@ -2,6 +2,7 @@
 
 import ctypes
 import fcntl
+import importlib
 import io
 import os
 import signal
@@ -53,6 +54,8 @@ def take(words: Sequence[str], environment: Mapping[str, str], descriptors: Mapp
     sys.orig_argv = list(words)
     sys.path[:0] = map(str, import_path(environment))
     _show(words, [f"{name}={value}" for name, value in environment.items()])
+    # It looks at the environment when it is imported.
+    importlib.reload(sys.modules["jobrunner.faults"])
     sys.stdin, sys.stdout, sys.stderr = _stream(sys.stdin), _stream(sys.stdout), _stream(sys.stderr)
 
 

@@ -109,8 +109,6 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
         sys.argv = words
         sys.path.insert(0, str(Path(words[0]).parent))
     time.tzset()
-    # It looks at the environment when it is imported.
-    importlib.reload(sys.modules["jobrunner.faults"])
     return words
 
 
