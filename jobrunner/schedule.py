@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
-from jobrunner.model import Declaration, Source
+from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
 from jobrunner.payload import DEFAULT_LIMIT_BYTES, Payload, check_payload
 from jobrunner.recurrence import Recurrence
-from jobrunner.slot_policies import make_slot_policy
+from jobrunner.slot_policies import check_fits, make_slot_policy
 from jobrunner.text import storable, visible
 
 LONGEST_DESCRIPTION = 1000
@@ -62,16 +62,32 @@ def declare(
         raise UsageError("the expression and the time zone of a schedule must be texts")
     recurrence = Recurrence.parse(schedule.expression, schedule.timezone)
     options = {name: value for name in OPTIONS if (value := getattr(schedule, name)) is not None}
-    return Declaration(
-        name=check_name(job_type if schedule.name is None else schedule.name),
-        job_type=check_job_type(job_type),
+    declaration = Declaration(
+        name=job_type if schedule.name is None else schedule.name,
+        job_type=job_type,
         schedule=recurrence.expression,
         timezone=recurrence.timezone,
         payload=check_payload({} if schedule.payload is None else schedule.payload, payload_limit),
         source=source,
         policy=make_slot_policy(**options),
-        description=check_description(schedule.description),
+        description=schedule.description,
     )
+    check(declaration, payload_limit)
+    return declaration
+
+
+def check(said: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Recurrence:
+    """When it fires, if all of it can be said of a schedule: the same rules for a command, code, the file and a row.
+
+    Raises UsageError: one line that says what would be right.
+    """
+    check_name(said.name)
+    recurrence = Recurrence.parse(said.schedule, said.timezone)
+    check_job_type(said.job_type)
+    check_payload(said.payload, payload_limit)
+    check_description(said.description)
+    check_fits(said.policy, recurrence)
+    return recurrence
 
 
 def declare_all(

@@ -15,9 +15,8 @@ from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
 from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.model import Definition
-from jobrunner.names import check_job_type
-from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload
-from jobrunner.recurrence import Recurrence
+from jobrunner.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.schedule import check
 from jobrunner.store import expansion, schedules, ticks
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.schedules import Expanded
@@ -45,9 +44,7 @@ def plan(
         # Whoever wrote the row by hand was not checked by anybody yet.
         if definition.problem is not None:
             raise UsageError(definition.problem)
-        recurrence = Recurrence.parse(definition.schedule, definition.timezone)
-        check_job_type(definition.job_type)
-        check_payload(definition.payload, payload_limit)
+        recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))
     return misfire.judge(definition, recurrence, now, unfinished)

@@ -16,19 +16,18 @@ from jobrunner.cli.types import Checked, read_payload, whole_number
 from jobrunner.config import Config
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.model import Declaration, Misfire, Overlap
-from jobrunner.names import check_job_type
 from jobrunner.payload import parse_payload
-from jobrunner.recurrence import Recurrence
-from jobrunner.schedule import check_name
+from jobrunner.schedule import Schedule, check, declare
 from jobrunner.slot_policies import MOST_MISFIRES, make_slot_policy
 from jobrunner.store import changes
 from jobrunner.store.changes import Changed
 from jobrunner.store.schedules import Plan
-from jobrunner.text import one_line, visible
+from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CRON = 'Five fields as in crontab, @daily and the like, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
+_FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")} | {"cron": "schedule"}
 _CLEARABLE = frozenset({"description", "misfire_window", "start_deadline", "jitter", "ends_at", "max_runs"})
 
 
@@ -86,17 +85,9 @@ def add(
 ) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = environment.load()
-    recurrence = Recurrence.parse(cron, timezone)
-    new = Declaration(
-        name=check_name(name),
-        job_type=check_job_type(job_type),
-        schedule=recurrence.expression,
-        timezone=recurrence.timezone,
-        payload=_payload(config, payload),
-        source="command",
-        policy=make_slot_policy(**_said(policy)),
-        description=None if description is None else _description(description),
-    )
+    said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
+    schedule = Schedule(cron, timezone, name=name, **said)
+    new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
     database = session.open_database(config)
     who = session.actor()
     added = database.write(lambda each: changes.add(each, new, _plan(config), who, paused=paused))
@@ -126,7 +117,7 @@ def edit(name: str, **options: Any) -> None:
         said["payload"] = _payload(config, said["payload"])
     database = session.open_database(config)
     who = session.actor()
-    change = partial(_declare, said=said)
+    change = partial(_declare, said=said, payload_limit=config.payload_limit)
     edited = database.write(lambda each: changes.edit(each, name, change, _plan(config), who))
     if not edited.fields:
         render.done(f"schedule {visible(name)}: as it was")
@@ -135,21 +126,13 @@ def edit(name: str, **options: Any) -> None:
     render.done(told)
 
 
-def _declare(old: Declaration, said: dict[str, Any]) -> Declaration:
+def _declare(old: Declaration, said: dict[str, Any], payload_limit: int) -> Declaration:
     changes.check_not_kept(old)
     rest = dict(said)
-    new = old
-    if "cron" in rest or "timezone" in rest:
-        recurrence = Recurrence.parse(rest.pop("cron", old.schedule), rest.pop("timezone", old.timezone))
-        new = replace(new, schedule=recurrence.expression, timezone=recurrence.timezone)
-    if "job_type" in rest:
-        new = replace(new, job_type=check_job_type(rest.pop("job_type")))
-    if "payload" in rest:
-        new = replace(new, payload=rest.pop("payload"))
-    if "description" in rest:
-        text = rest.pop("description")
-        new = replace(new, description=None if text is None else _description(text))
-    return replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest})) if rest else new
+    new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
+    if rest:
+        new = replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest}))
+    return replace(new, schedule=check(new, payload_limit).expression)
 
 
 def _said(options: dict[str, Any]) -> dict[str, Any]:
@@ -164,10 +147,6 @@ def _plan(config: Config) -> Plan:
 
 def _payload(config: Config, given: str) -> dict[str, Any]:
     return parse_payload(read_payload(given, config.payload_limit), config.payload_limit)
-
-
-def _description(text: str) -> str | None:
-    return one_line(text) or None
 
 
 def _next(changed: Changed) -> str:

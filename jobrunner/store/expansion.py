@@ -21,7 +21,9 @@ from sqlalchemy import (
     case,
     exc,
     literal_column,
+    not_,
     null,
+    or_,
     select,
     update,
 )
@@ -136,8 +138,8 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
 
 def _planned(row: Mapping[Any, Any], plan: Plan) -> Expanded:
     definition = schedules.definition_of(row)
-    waiting = row["waiting"] is not None
-    unfinished = Unfinished(any=waiting or row["unfinished"] is not None, waiting=waiting)
+    is_any = row["unfinished"] is not None
+    unfinished = Unfinished(any=is_any, waiting=is_any and row["waiting"] is not None)
     return Expanded(definition, plan(definition, row["now"], unfinished))
 
 
@@ -245,12 +247,13 @@ def _reading() -> Select[Any]:
     columns = [job_definitions.c[name] for name in schedules.READ]
     # One of each, and not whether there are any: that the planner would look up in a list of all unfinished runs.
     one = select(job_runs.c.id).where(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED).limit(1)
+    unfinished = one.where(not_(replacing.waits_for_jitter(job_definitions.c.last_slot_at)))
     waiting = one.where(job_runs.c.status != RUNNING)
-    # Each only for the policy that goes by it: of thousands of definitions most go by one.
-    overlap = job_definitions.c.overlap
+    # Each only for the policies that go by it: of thousands of definitions most go by one.
+    is_skip, is_queue = (job_definitions.c.overlap == literal_column(f"'{each}'") for each in ("skip", "queue"))
     asked = (
-        case((overlap == literal_column("'skip'"), one.scalar_subquery())).label("unfinished"),
-        case((overlap == literal_column("'queue'"), waiting.scalar_subquery())).label("waiting"),
+        case((or_(is_skip, is_queue), unfinished.scalar_subquery())).label("unfinished"),
+        case((is_queue, waiting.scalar_subquery())).label("waiting"),
     )
     return select(*columns, *asked, now().label("now")).where(job_definitions.c.id == given.c.id)
 
