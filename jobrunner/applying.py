@@ -17,8 +17,9 @@ from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.model import PLACES, Declaration, Source
 from jobrunner.payload import DEFAULT_LIMIT_BYTES
 from jobrunner.scheduling import plan
-from jobrunner.store import changes, declared
+from jobrunner.store import changes, declared, obstacles
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.obstacles import Former
 
 Row = Any
 """A row of ``job_definitions``, with the database's now."""
@@ -87,6 +88,12 @@ def apply(database: Database, wanted: Declared, actor: str) -> Difference:
     Raises JobrunnerError, with nothing written, where a name belongs to somebody else.
     """
     return database.write(partial(_apply, wanted=wanted, actor=actor))
+
+
+def former_runs(database: Database, wanted: Declared) -> list[Former]:
+    """What keeps declared schedules from making runs before it has ended: runs of the types that they had before."""
+    declared_names = {each.name for each in wanted.declarations}
+    return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
 
 
 def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:

@@ -16,6 +16,7 @@ from jobrunner.cli import environment, render, session, streams
 from jobrunner.config import Config
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import PLACES, Declaration, Policy, Source
+from jobrunner.store.database import Database
 from jobrunner.text import iso_instant, visible
 
 _LONGEST_SHOWN = 200
@@ -34,6 +35,9 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     made by command are left alone, and so are those of a source that this host does not have: of the code without
     JOBRUNNER_IMPORT, of the file without a jobrunner.toml. Applications that share a database each name themselves
     (JOBRUNNER_APPLICATION), and leave those of the others alone. A second time nothing is left to do.
+
+    Exit status 1: all is written, but a schedule makes no runs before one has ended whose type, which it had before,
+    this host does not know.
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
@@ -46,7 +50,10 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
         render.done("\n".join(_lines(difference, is_dry)))
     for each in _unknown(wanted, policies):
         streams.say(f"jobrunner: {each}")
-    if check and difference.is_any:
+    blocked = _blocked(database, wanted, policies)
+    for each in blocked:
+        streams.say(f"jobrunner: {each}")
+    if blocked or (check and difference.is_any):
         raise click.exceptions.Exit(1)
 
 
@@ -88,6 +95,13 @@ def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
                 f"schedules.{each.name}: this host has no handler for {each.job_type!r};"
                 " its runs wait for a host that has one"
             )
+
+
+def _blocked(database: Database, wanted: Declared, policies: list[Policy]) -> list[str]:
+    """Which of the schedules make no runs, because one waits of a type that this host does not know (any more)."""
+    known = {policy.job_type for policy in policies}
+    former = applying.former_runs(database, wanted)
+    return [f"schedules.{run.schedule}: {run}" for run in former if run.job_type not in known]
 
 
 def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:

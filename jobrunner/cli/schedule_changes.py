@@ -199,8 +199,9 @@ def pause(name: str | None, every: bool) -> None:
 def resume(name: str | None, every: bool, begin: str | None) -> None:
     """Let a paused schedule go on.
 
-    With --all --from now no schedule looks back, paused or not: what to do after a backup was restored
-    (docs/reliability.md).
+    From now, also a schedule that a wrong clock has brought to silence goes on: slots to come that count as looked at
+    are looked at again. With --all --from now no schedule looks back, paused or not: what to do after a backup was
+    restored (docs/reliability.md).
     """
     _check_one_or_all(name, every)
     if every and begin is None:
@@ -214,7 +215,7 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
     found = database.write(lambda each: changes.resume_all(each, _plan(config), who, missed=missed))
-    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count]
+    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
     render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
 
 
@@ -223,6 +224,8 @@ def _resumed(resumed: Changed, missed: bool) -> str:
     if missed and count:
         return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
     passed = f"; {_slots(count)} passed over" if count else ""
+    if resumed.was_ahead is not None:
+        state += f"; slots up to {render.instant(resumed.was_ahead)}, where a clock was ahead, are looked at again"
     return f"schedule {visible(resumed.name)}: {state}; {_next(replace(resumed, was_paused=None))}{passed}"
 
 

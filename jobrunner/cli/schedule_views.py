@@ -87,7 +87,7 @@ def _in_words(found: Mapping[str, Any]) -> str | None:
 
 
 def _problem(found: Mapping[str, Any], payload_limit: int) -> str | None:
-    known: str | None = found["last_error"]
+    known: str | None = found["problem"]
     if known is not None or found["schedule"] is None:
         return known
     # No tick may have tried yet what somebody wrote by hand. At its watermark nothing is due.

@@ -135,7 +135,7 @@ def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
         row["schedule"],
         row["timezone"],
         next_slot(row),
-        row["last_error"],
+        row["problem"],
     )
 
 

@@ -18,6 +18,7 @@ from jobrunner.model import PLACES, Declaration, Definition
 from jobrunner.recurrence import Recurrence, Slots
 from jobrunner.store import definitions, expansion
 from jobrunner.store.dialect import insert_or_skip, now
+from jobrunner.store.obstacles import is_ahead
 from jobrunner.store.schedules import Plan, definition_of, policy_columns
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.trail import event, record
@@ -31,7 +32,8 @@ _NO_SLOTS = Slots(None, None, 0)
 class Changed:
     """What became of a definition. ``fields`` holds what changed: name, from, to.
 
-    ``passed`` are the slots that get no run; ``was_paused`` None: it was not paused.
+    ``passed`` are the slots that get no run; ``was_paused`` None: it was not paused. ``was_ahead``: until when slots to
+    come had counted as looked at, None if none did.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Changed:
     fields: dict[str, tuple[Any, Any]]
     passed: Slots = _NO_SLOTS
     was_paused: datetime | None = None
+    was_ahead: datetime | None = None
 
 
 def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, paused: bool = False) -> Changed | None:
@@ -162,10 +165,13 @@ def _pause(connection: Connection, rows: Sequence[RowMapping], actor: str) -> No
 def resume(connection: Connection, name: str, plan: Plan, actor: str, *, missed: bool) -> Changed | None:
     """Let a paused definition go on, from now, or with what it ``missed``, on which the next tick decides.
 
-    None: it is not paused. Raises NotFoundError.
+    From now, slots to come that counted as looked at, since a clock was ahead, are looked at again. None: it is not
+    paused, and there were none. Raises NotFoundError.
     """
     row = definitions.lock(connection, name)
-    return None if row["paused_at"] is None else _resume(connection, [row], plan, actor, missed=missed)[0]
+    if row["paused_at"] is None and (missed or not is_ahead(row["last_slot_at"], row["now"])):
+        return None
+    return _resume(connection, [row], plan, actor, missed=missed)[0]
 
 
 def resume_all(connection: Connection, plan: Plan, actor: str, *, missed: bool) -> list[Changed]:
@@ -180,7 +186,9 @@ def _resume(
     answers, events = [], []
     for row in rows:
         old, at = definition_of(row), row["now"]
-        watermark = old.last_slot_at if missed else max(old.last_slot_at, at)
+        was_ahead = old.last_slot_at if not missed and is_ahead(old.last_slot_at, at) else None
+        # It only ever rises, but for this: a slot that has its run is told from the others by that run.
+        watermark = old.last_slot_at if missed else at if was_ahead else max(old.last_slot_at, at)
         passed = _passed_over(old, at)
         # Without a hint the next tick looks at it, and decides on what was missed.
         is_left = missed and passed.count > 0
@@ -191,7 +199,7 @@ def _resume(
         moved = {"from": old.last_slot_at, "to": watermark}
         detail = {"from": "missed" if missed else "now", "paused_at": old.paused_at, "watermark": moved}
         events.append(event(actor, "resume schedule", old.id, detail, at))
-        answers.append(Changed(old.name, next_run_at, {}, passed, old.paused_at))
+        answers.append(Changed(old.name, next_run_at, {}, passed, old.paused_at, was_ahead))
     record(connection, events)
     return answers
 
