@@ -8,7 +8,19 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, and_, bindparam, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store import trail
@@ -73,6 +85,8 @@ def _older() -> Select[Any]:
         columns.definition_id == given.c.definition_id,
         job_definitions.c.id == given.c.definition_id,
         columns.id != given.c.id,
+        # Not what a person has asked for: the next slot would end each backfill.
+        or_(columns.origin.is_(None), columns.origin == literal_column("'slot'")),
         IS_UNFINISHED,
     )
     # Held from here on: what is at work does not end meanwhile, and what waits is not claimed.
