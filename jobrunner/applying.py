@@ -75,6 +75,12 @@ class Declared:
                     f"two schedules are named {each.name!r}: one of {_told(other)} and one of {_told(each)};"
                     " rename one, or take it out"
                 )
+        for each in self.declarations:
+            if each.renamed_from in by_name:
+                raise ConfigurationError(
+                    f"the schedule {each.name!r} of {_told(each)} says renamed_from {each.renamed_from!r}, which is"
+                    " declared still; take one of them out"
+                )
 
 
 def look(database: Database, wanted: Declared) -> Difference:
@@ -100,7 +106,7 @@ def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
     declared.hold(connection)
     difference = _compared(connection, wanted, lock=True)
     asked = partial(plan, payload_limit=wanted.payload_limit)
-    declared.disable(connection, difference.gone, actor)
+    changes.mark_removed(connection, difference.gone, asked, actor)
     for each in difference.edited:
         changes.redeclare(connection, each.row, each.declaration, asked, actor)
     for row, declaration in difference.back:
@@ -114,10 +120,16 @@ def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
 
 def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Difference:
     by_name = {each.name: each for each in wanted.declarations}
-    found = declared.definitions(connection, by_name, lock=lock)
+    renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
+    found = declared.definitions(connection, [*by_name, *renamed], lock=lock)
+    taken = {row["name"] for row in found}
     difference = Difference()
     for row in found:
         declaration = by_name.pop(row["name"], None)
+        new = renamed.get(row["name"])
+        # Once it has been renamed, or after a rollback and back, each has a row of its own.
+        if declaration is None and row["removed_at"] is None and new is not None and new.name not in taken:
+            declaration = by_name.pop(new.name)
         if declaration is None:
             _note_undeclared(difference, row, wanted)
         elif row["removed_at"] is not None:

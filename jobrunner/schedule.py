@@ -26,10 +26,11 @@ class Schedule:
 
     ``expression`` is what a crontab has, or ``every 10m``. ``payload`` goes into each run. ``name`` is the job type
     unless it is given; several schedules of one handler each need theirs, and ``jobrunner apply`` knows them by it.
-    ``misfire`` ("latest", "skip", "all"), its ``misfire_window`` and ``misfire_most`` say what becomes of slots that
-    were missed, ``overlap`` ("skip", "queue", "allow", "replace") of those that meet an unfinished run. A run that
-    has not begun ``start_deadline`` after its slot is dead. ``jitter`` spreads the starts. There are no slots after
-    ``ends_at`` (an aware datetime), nor after ``max_runs`` runs.
+    ``renamed_from`` is the name before, so that its history stays. ``misfire`` ("latest", "skip", "all"), its
+    ``misfire_window`` and ``misfire_most`` say what becomes of slots that were missed, ``overlap`` ("skip", "queue",
+    "allow", "replace") of those that meet an unfinished run. A run that has not begun ``start_deadline`` after its slot
+    is dead. ``jitter`` spreads the starts. There are no slots after ``ends_at`` (an aware datetime), nor after
+    ``max_runs`` runs.
     """
 
     expression: str
@@ -38,6 +39,7 @@ class Schedule:
     payload: Mapping[str, Any] | None = None
     name: str | None = None
     description: str | None = None
+    renamed_from: str | None = None
     misfire: str | None = None
     misfire_window: Duration | None = None
     misfire_most: int | None = None
@@ -48,7 +50,7 @@ class Schedule:
     max_runs: int | None = None
 
 
-OPTIONS = tuple(field.name for field in fields(Schedule))[5:]
+OPTIONS = tuple(field.name for field in fields(Schedule))[6:]
 """What a schedule may say of its slots, beside when they are: the options of ``make_slot_policy``."""
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
@@ -71,6 +73,7 @@ def declare(
         source=source,
         policy=make_slot_policy(**options),
         description=schedule.description,
+        renamed_from=None if schedule.renamed_from is None else check_name(schedule.renamed_from),
     )
     check(declaration, payload_limit)
     return declaration
@@ -137,6 +140,7 @@ def as_data(declaration: Declaration) -> dict[str, Any]:
         "timezone": declaration.timezone,
         "payload": declaration.payload,
         "description": declaration.description,
+        "renamed_from": declaration.renamed_from,
         **options,
         "ends_at": None if ends_at is None else ends_at.isoformat(),
     }

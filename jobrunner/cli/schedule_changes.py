@@ -19,15 +19,16 @@ from jobrunner.model import Declaration, Misfire, Overlap
 from jobrunner.payload import parse_payload
 from jobrunner.schedule import Schedule, check, declare
 from jobrunner.slot_policies import MOST_MISFIRES, make_slot_policy
-from jobrunner.store import changes
-from jobrunner.store.changes import Changed
+from jobrunner.store import changes, pausing
+from jobrunner.store.passing import Changed
 from jobrunner.store.schedules import Plan
 from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CRON = 'Five fields as in crontab, @daily and the like, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
-_FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")} | {"cron": "schedule"}
+_FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
+_FIELDS |= {"cron": "schedule", "new_name": "name"}
 _CLEARABLE = frozenset({"description", "misfire_window", "start_deadline", "jitter", "ends_at", "max_runs"})
 
 
@@ -98,6 +99,7 @@ def add(
 
 @click.command()
 @click.argument("name")
+@click.option("--name", "new_name", metavar="NEW", help="Rename it; its runs and its history stay.")
 @click.option("--type", "job_type", metavar="T", help="The job type to run.")
 @click.option("--cron", metavar="EXPR", help=_CRON)
 @click.option("--timezone", metavar="ZONE", help="An IANA name.")
@@ -122,7 +124,7 @@ def edit(name: str, **options: Any) -> None:
     if not edited.fields:
         render.done(f"schedule {visible(name)}: as it was")
         return
-    told = f"schedule {visible(name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
+    told = f"schedule {visible(edited.name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
     render.done(told)
 
 
@@ -156,9 +158,10 @@ def _next(changed: Changed) -> str:
 @click.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """End a schedule. Its runs and its history stay."""
+    """End a schedule. Its runs and its history stay, and what is due by now still becomes runs."""
     who = session.actor()
-    session.open_database(environment.load()).write(lambda each: changes.remove(each, name, who))
+    config = environment.load()
+    session.open_database(config).write(lambda each: changes.remove(each, name, _plan(config), who))
     render.done(f"schedule {visible(name)}: removed")
 
 
@@ -180,10 +183,10 @@ def pause(name: str | None, every: bool) -> None:
     who = session.actor()
     database = session.open_database(environment.load())
     if name is None:
-        paused = database.write(lambda each: changes.pause_all(each, who))
+        paused = database.write(lambda each: pausing.pause_all(each, who))
         render.done("\n".join([*(f"schedule {visible(each)}: paused" for each in paused), f"paused: {len(paused)}"]))
         return
-    before = database.write(lambda each: changes.pause(each, name, who)).was_paused
+    before = database.write(lambda each: pausing.pause(each, name, who)).was_paused
     render.done(f"schedule {visible(name)}: paused{'' if before is None else f' since {render.instant(before)}'}")
 
 
@@ -211,10 +214,10 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
     config = environment.load()
     database = session.open_database(config)
     if name is not None:
-        resumed = database.write(lambda each: changes.resume(each, name, _plan(config), who, missed=missed))
+        resumed = database.write(lambda each: pausing.resume(each, name, _plan(config), who, missed=missed))
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
-    found = database.write(lambda each: changes.resume_all(each, _plan(config), who, missed=missed))
+    found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
     telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
     render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import Connection, RowMapping, or_, select, update
+from sqlalchemy import Connection, RowMapping, or_, select
 
 from jobrunner.model import Declaration
 from jobrunner.store import changes, trail
@@ -63,15 +63,3 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
         ],
     )
     return [each.name for each in new if each.name not in ids]
-
-
-def disable(connection: Connection, gone: Sequence[RowMapping], actor: str) -> None:
-    """As ``changes.mark_removed``, many."""
-    if not gone:
-        return
-    given = rows("given", {"id": job_definitions.c.id.type})
-    removed = update(job_definitions).where(job_definitions.c.id.in_(select(given.c.id)))
-    at = gone[0]["now"]
-    connection.execute(removed.values(removed_at=at, updated_at=at), {"given": [{"id": row["id"]} for row in gone]})
-    told = [trail.event(actor, "remove schedule", row["id"], {"name": row["name"]}, at) for row in gone]
-    trail.record(connection, told)
