@@ -48,6 +48,14 @@ class Command:
             arguments.append(argument if match is None else _filled(match.group(1), run, "--" in arguments))
         return arguments
 
+    def check_payload(self, payload: Mapping[str, object]) -> None:
+        """Raise BadPayload where a placeholder would have nothing to stand for."""
+        names = [match.group(1) for each in self.argv if (match := _PLACEHOLDER.fullmatch(each))]
+        for name in names:
+            if name.startswith(_PAYLOAD):
+                # What follows a "--" may begin with a dash; whether it does is looked at when it is filled in.
+                _from_payload(name.removeprefix(_PAYLOAD), payload, may_be_option=True)
+
     def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The whole environment of one run: the tick's without the database's URL, the ids, and ``env``.
 

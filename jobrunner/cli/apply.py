@@ -62,17 +62,21 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
     declarations: list[Declaration] = []
     sources: list[Source] = []
     policies = session.command_policies(config)
-    if config.imports:
-        found, of_code = session.schedules_of_handlers(config)
-        policies += found
-        declarations += of_code
-        sources.append("code")
+    misfits: list[str | None] = []
     if config.file is not None:
         from jobrunner import filed_schedules, jobfile
 
         schedules = jobfile.read(config.file).schedules
         declarations += filed_schedules.declarations(config.file, schedules, config.payload_limit)
         sources.append("file")
+    of_file = list(declarations)
+    if config.imports:
+        found, of_code, misfits = session.schedules_of_handlers(config, of_file)
+        policies += found
+        declarations += of_code
+        sources.append("code")
+    for misfit in session.misfits(config, of_file, misfits):
+        raise ConfigurationError(f"{config.file}: {misfit}")
     if gone in sources:
         where = "JOBRUNNER_IMPORT is set" if gone == "code" else f"there is {config.file}"
         raise ConfigurationError(f"--gone {gone}: this host has that source ({where}); apply without --gone")

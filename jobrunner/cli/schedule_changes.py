@@ -16,10 +16,11 @@ from jobrunner.cli.types import Checked, read_payload, whole_number
 from jobrunner.config import Config
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.model import Declaration, Misfire, Overlap
+from jobrunner.names import check_job_type
 from jobrunner.payload import parse_payload
 from jobrunner.schedule import Schedule, check, declare
 from jobrunner.slot_policies import MOST_MISFIRES, make_slot_policy
-from jobrunner.store import changes, pausing
+from jobrunner.store import changes, definitions, pausing
 from jobrunner.store.passing import Changed
 from jobrunner.store.schedules import Plan
 from jobrunner.text import visible
@@ -60,6 +61,12 @@ _POLICY = (
 )
 
 
+_UNKNOWN = "--allow-unknown keeps it all the same"
+_allow_unknown = click.option(
+    "--allow-unknown", is_flag=True, help="Also a type that only other hosts have, or a payload that they take."
+)
+
+
 def _policy_options(command: _Command) -> _Command:
     for option in reversed(_POLICY):
         command = option(command)
@@ -73,6 +80,7 @@ def _policy_options(command: _Command) -> _Command:
 @click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
 @click.option("--payload", default="{}", metavar=_PAYLOAD, help="For each run. [default: {}]")
 @_policy_options
+@_allow_unknown
 @click.option("--paused", is_flag=True, help="Make no runs until it is resumed.")
 def add(
     name: str,
@@ -81,6 +89,7 @@ def add(
     timezone: str,
     payload: str,
     description: str | None,
+    allow_unknown: bool,
     paused: bool,
     **policy: Any,
 ) -> None:
@@ -89,6 +98,8 @@ def add(
     said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
     schedule = Schedule(cron, timezone, name=name, **said)
     new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
+    if not allow_unknown:
+        session.policy_of(config, job_type, _UNKNOWN, new.payload)
     database = session.open_database(config)
     who = session.actor()
     added = database.write(lambda each: changes.add(each, new, _plan(config), who, paused=paused))
@@ -105,7 +116,8 @@ def add(
 @click.option("--timezone", metavar="ZONE", help="An IANA name.")
 @click.option("--payload", metavar=_PAYLOAD, help="For each run.")
 @_policy_options
-def edit(name: str, **options: Any) -> None:
+@_allow_unknown
+def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     """Change what is given, and leave the rest; the word none clears an option.
 
     What is due by now still becomes runs by the old words, and slots of the new ones count from now: none fires twice.
@@ -118,6 +130,11 @@ def edit(name: str, **options: Any) -> None:
     if "payload" in said:
         said["payload"] = _payload(config, said["payload"])
     database = session.open_database(config)
+    if not allow_unknown and {"job_type", "payload"} & said.keys():
+        # Before the row is held: to ask the handlers can take a while.
+        old, _, _ = database.read(lambda each: definitions.current(each, name))
+        job_type, its_payload = said.get("job_type", old.job_type), said.get("payload", old.payload)
+        session.policy_of(config, check_job_type(job_type), _UNKNOWN, its_payload)
     who = session.actor()
     change = partial(_declare, said=said, payload_limit=config.payload_limit)
     edited = database.write(lambda each: changes.edit(each, name, change, _plan(config), who))

@@ -150,6 +150,7 @@ class Child:
             except BadPayload as error:
                 self._send({"kind": "import_failed", "error": str(error)})
                 return
+        greeting["misfits"] = [_misfit(job_type, payload) for job_type, payload in frame.get("payloads", ())]
         self._streams.keep()
         self._send(greeting)
 
@@ -209,6 +210,17 @@ def is_async(job_type: str) -> bool:
     """Whether the handler of this type is an ``async def`` function."""
     job = registered().get(job_type)
     return job is not None and job.policy.is_async
+
+
+def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
+    """Why the handler of this type could not take the payload; None: it could, or there is none."""
+    job = registered().get(job_type)
+    try:
+        if job is not None:
+            job.check(payload)
+    except BadPayload as error:
+        return str(error)
+    return None
 
 
 def _schedules() -> list[dict[str, Any]]:

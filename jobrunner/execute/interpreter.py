@@ -17,6 +17,7 @@ from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, BrokenFrame, Frame, 
 from jobrunner.execute.groups import MARK
 from jobrunner.execute.process import Process, nameless_file
 from jobrunner.execute.tail import Chapters, Tail
+from jobrunner.payload import Payload
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16
@@ -30,7 +31,8 @@ class ChildPlan:
     """What every child of a tick is started with. ``mark`` is how its descendants are known in the environment.
 
     ``reserved`` are the job types that no handler may have, since they are commands. ``schedules``: the greeting is to
-    hold those of the handlers, which a tick has no use for.
+    hold those of the handlers, which a tick has no use for; ``payloads``: also which of these, each with its job type,
+    do not fit their handlers.
     """
 
     imports: tuple[str, ...]
@@ -38,6 +40,7 @@ class ChildPlan:
     mark: str
     reserved: tuple[str, ...] = ()
     schedules: bool = False
+    payloads: tuple[tuple[str, Payload], ...] = ()
 
 
 class ChildProcess(Process):
@@ -88,6 +91,7 @@ class ChildProcess(Process):
                 "app_dir": str(plan.app_dir) if plan.app_dir else None,
                 "reserved": list(plan.reserved),
                 "schedules": plan.schedules,
+                "payloads": plan.payloads,
                 "output_mark": mark.hex(),
             }
         )

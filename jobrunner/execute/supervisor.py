@@ -26,11 +26,15 @@ _DYING_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted."""
+    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted.
+
+    ``misfits`` says of each payload that it was asked about why it does not fit, None where it does.
+    """
 
     child: ChildProcess
     policies: list[Policy]
     schedules: list[dict[str, Any]] = field(default_factory=list)
+    misfits: list[str | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +211,14 @@ class Supervisor:
             try:
                 policies = [Policy.from_data(data) for data in frame["policies"]]
                 schedules = [dict(data) for data in frame.get("schedules", ())]
+                misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
             except (KeyError, TypeError, ValueError, OverflowError):
                 start.error = "its greeting makes no sense"
                 child.kill()
                 return
             del self._starting[child]
             self.idle.append(child)
-            yield Ready(child, policies, schedules)
+            yield Ready(child, policies, schedules, misfits)
 
     def _ask_who_can_write(self) -> None:
         """Have the next wait end as soon as a child takes more of what it is to be sent."""
