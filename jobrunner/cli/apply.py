@@ -112,8 +112,10 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
     for each in difference.new:
         yield f"+ {_declared_line(each)}"
     for row, declaration in difference.back:
-        paused = ", still paused" if row["paused_at"] is not None else ""
-        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{paused}"
+        kept = ", still paused" if row["paused_at"] is not None else ""
+        if (most := declaration.policy.max_runs) is not None and row["runs_made"]:
+            kept += f", {row['runs_made']} of {most} runs made"
+        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{kept}"
     for edited in difference.edited:
         yield f"~ {visible(edited.row['name'])}"
         for name, (before, after) in edited.fields.items():
