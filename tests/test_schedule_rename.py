@@ -36,6 +36,9 @@ def test_a_slot_that_is_due_when_its_schedule_is_removed_has_a_run_or_is_told(
     assert slots_with_runs(database, "by command") == slots_with_runs(database, "by apply") == [SLOT]
     assert slots_with_runs(database, "paused") == []
     assert skipped_ranges(database, "paused") == [(SLOT, SLOT, 1)]
+    # In this order on both databases.
+    told = "from 2026-05-01T13:00:00Z, to 2026-05-01T13:00:00Z, count 1, reason paused"
+    assert told in jobrunner("schedule", "show", "paused").stdout
     assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
     assert database.value("SELECT count(*) AS n FROM job_runs") == 2
 
@@ -70,9 +73,9 @@ def test_a_schedule_that_code_renames_keeps_its_history_also_after_a_rollback(
     jobrunner("apply")
     (old_id,) = (row["id"] for row in database.query("SELECT id FROM job_definitions"))
     go_to(database, SLOT + SECOND)
-    renamed = one("new", "@hourly", renamed_from="old")
+    renamed = one("new", "@hourly", renamed_from="old", max_runs=5)
     declare(app, code=renamed)
-    assert applied(jobrunner)["changed"] == {"old": {"name": ("old", "new")}}
+    assert applied(jobrunner)["changed"]["old"]["name"] == ("old", "new")
     assert applied(jobrunner)["unchanged"] == 1
     assert slots_with_runs(database, "new") == [SLOT]
     # A rollback knows nothing of the new name; what comes after it is no second renaming.
@@ -80,8 +83,10 @@ def test_a_schedule_that_code_renames_keeps_its_history_also_after_a_rollback(
     back = applied(jobrunner)
     assert (back["added"], back["disabled"]) == (["old"], ["new"])
     declare(app, code=renamed)
-    again = applied(jobrunner)
-    assert (again["added"], again["disabled"]) == (["new"], ["old"])
+    again = jobrunner("apply").stdout.splitlines()
+    assert again[0].startswith("+ new: scheduled at @hourly UTC (the code), was removed ")
+    assert again[0].endswith(", 1 of 5 runs made")
+    assert again[1:] == ["- old: no longer in the code", "1 added, 1 disabled, 0 unchanged"]
     assert database.value("SELECT id FROM job_definitions WHERE name = 'new'") == old_id
 
 

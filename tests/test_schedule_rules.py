@@ -29,6 +29,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"expression": "every 90s", "start_deadline": "30s"},
         "start_deadline: 30s can be over before the next tick",
     ),
+    "a zone that is none": ({"timezone": "Factory"}, "bad time zone 'Factory': not a known zone"),
     "a description without end": ({"description": "x" * 1001}, "the description of a schedule is a text of up to 1000"),
 }
 _COLUMNS = {"expression": "schedule"}
