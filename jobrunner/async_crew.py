@@ -99,7 +99,7 @@ class AsyncCrew(Crew):
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
-        self.policies = {policy.job_type: policy for policy in policies}
+        super().learn(policies)
         self._most = sum(policy.concurrency or 1 for policy in policies)
         if policies:
             self._handlers.allow_one_more()

@@ -149,6 +149,8 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
+        if outcome == "incompatible":
+            return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if outcome in ("discarded", "snoozed"):
             ending = replace(ending, outcome=Outcome(outcome))
         wait = report.get("wait_seconds")

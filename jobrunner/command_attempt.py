@@ -16,7 +16,7 @@ from jobrunner.payload import check_payload, encode_payload
 
 
 def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta) -> CommandLine:
-    """What to start for a run. Raises BadPayload where the payload does not fit the command, or is none."""
+    """What to start for a run. Raises BadPayload: PayloadMismatch where it only does not fit the command."""
     # Once more: a row may have been changed by hand.
     payload = check_payload(run.payload, sys.maxsize)
     last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()

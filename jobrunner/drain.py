@@ -177,6 +177,8 @@ class Drain:
 
     def _learn(self, ready: Ready) -> None:
         if self._staff.handlers.has_learned:
+            if retired := self._staff.compare(ready.policies):
+                self._log.warning("deploy", result="the code has changed; the next tick claims these", types=retired)
             return
         self._staff.learn(ready.policies)
         self._claimer.apart = frozenset(policy.job_type for policy in ready.policies if policy.is_async)

@@ -91,7 +91,7 @@ class HandlerCrew(Crew):
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
         self.has_learned = True
-        self.policies = {policy.job_type: policy for policy in policies}
+        super().learn(policies)
 
     # Taking runs.
 
@@ -128,7 +128,10 @@ class HandlerCrew(Crew):
         waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
         self._waiting = []
         for given in waiting:
-            if places > 0 and self._supervisor.idle:
+            if given.run.job_type not in self.policies:
+                # It goes back: an idle child may be of other code than the one whose greeting told of it.
+                self._waiting.append(given)
+            elif places > 0 and self._supervisor.idle:
                 places -= 1
                 begun.append(self._give_to_idle(given))
             elif not self._line_up(given):
@@ -163,14 +166,14 @@ class HandlerCrew(Crew):
     def _frame(self, given: Given) -> Frame:
         return run_frame(
             given.run,
-            self.policies[given.run.job_type],
+            self.known[given.run.job_type],
             result_limit=self._config.payload_limit,
             grace=self._config.grace,
             begin_before=given.begin_before,
         )
 
     def _attempt(self, run: ClaimedRun, child: ChildProcess, began_at: float | None = None) -> Attempt:
-        return Attempt(run, self.policies[run.job_type], child, began_at)
+        return Attempt(run, self.known[run.job_type], child, began_at)
 
     def _open_lines(self) -> list[Line]:
         return [line for line in self._lines.values() if line.is_open()]
@@ -227,7 +230,10 @@ class HandlerCrew(Crew):
         unwanted = [
             given.run
             for given in self._waiting
-            if all_of_them or given.since <= latest or given.run.lease.run_id == only
+            if all_of_them
+            or given.since <= latest
+            or given.run.lease.run_id == only
+            or given.run.job_type not in self.policies
         ]
         if unwanted:
             self._waiting = [given for given in self._waiting if given.run not in unwanted]

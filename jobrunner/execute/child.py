@@ -170,7 +170,7 @@ class Child:
         self._send({"kind": "report", "run_id": frame["run_id"], "ended_at": clock.elapsed(), **report})
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
-        if refused := reports.refused(job, frame):
+        if refused := reports.refused(job, frame, is_async=False):
             return refused
         assert job is not None
         context = reports.context_of(frame, progress, lambda: self._was_asked_to_stop)

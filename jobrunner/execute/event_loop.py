@@ -107,7 +107,7 @@ class _Server:
     async def _attempt(self, run: _Run) -> Frame:
         frame = run.frame
         job = registered().get(frame["job_type"])
-        if refused := reports.refused(job, frame):
+        if refused := reports.refused(job, frame, is_async=True):
             return refused
         assert job is not None
         context = reports.context_of(frame, run.progress, lambda: run.was_asked_to_stop)

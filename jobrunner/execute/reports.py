@@ -11,7 +11,7 @@ from typing import Any
 
 from jobrunner import clock, payload
 from jobrunner.context import Context
-from jobrunner.errors import BadPayload
+from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.execute.frames import Frame
 from jobrunner.registry import Job
 from jobrunner.signals import Discard, Retry, Snooze
@@ -65,12 +65,17 @@ def context_of(frame: Frame, progress: Progress, was_asked_to_stop: Callable[[],
     )
 
 
-def refused(job: Job[Any, Any] | None, frame: Frame) -> Frame | None:
-    """Why the handler is not even called; None: it is."""
-    if job is None:
-        return {"outcome": "failed", "error_type": "UnknownJobType", "error": "no handler of this name"}
+def refused(job: Job[Any, Any] | None, frame: Frame, *, is_async: bool) -> Frame | None:
+    """Why the handler is not even called; None: it is.
+
+    What another version of the code could do is ``incompatible``: perhaps a deploy is under way.
+    """
+    if job is None or job.policy.is_async != is_async:
+        return {"outcome": "incompatible", "error_type": "unknown_type", "error": "no handler of this name and kind"}
     try:
         job.check(frame["payload"])
+    except PayloadMismatch as error:
+        return {"outcome": "incompatible", "error_type": "bad_payload", "error": str(error)}
     except BadPayload as error:
         return {"outcome": "discarded", "error_type": "bad_payload", "error": str(error)}
     return None
