@@ -25,6 +25,7 @@ from jobrunner.payload import check_payload
 NOT_BEGUN = "not_begun"
 _LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 _STACKS_SECONDS = 0.1
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Why(Enum):
@@ -76,6 +77,8 @@ class Attempt:
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed() if began_at is None else began_at
         self.stopping: Why | None = None
+        # It ended in vain, and perhaps because somebody else than this tick has told it to.
+        self.was_told = False
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
         self._bytes_seen = self.tail.bytes_written
@@ -149,6 +152,7 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
+        self.was_told = report.get("was_told") is True
         if outcome == "incompatible":
             return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if outcome in ("discarded", "snoozed"):
@@ -165,7 +169,18 @@ class Attempt:
             # Its own last resort: this tick stood still when it should have stopped it.
             self.stopping = Why.TIMEOUT
         ending = self._crashed()
-        return ending if self.stopping is None else self._stopped(ending)
+        if self.stopping is not None:
+            return self._stopped(ending)
+        self.was_told = self._may_be_told(ending)
+        return ending
+
+    def _may_be_told(self, ending: Ending) -> bool:
+        return ending.exit_signal in STOP_SIGNALS
+
+    def stopped_with_its_tick(self, ending: Ending) -> Ending:
+        """What it means that it ended so at the moment when the tick, too, was told to stop."""
+        self.stopping = Why.SHUTDOWN
+        return self._stopped(ending)
 
     def _crashed(self) -> Ending:
         status = self.process.exit_status

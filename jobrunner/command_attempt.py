@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from jobrunner.attempt import Attempt
+from jobrunner.attempt import STOP_SIGNALS, Attempt
 from jobrunner.commands import Command
 from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.lifecycle import Ending, Outcome
@@ -41,6 +41,13 @@ class CommandAttempt(Attempt):
         # Asked once: a second SIGTERM in mid-flight makes many programs leave their work half undone.
         if step != "interrupt":
             super()._send(step)
+
+    def _may_be_told(self, ending: Ending) -> bool:
+        if ending.exit_signal is not None:
+            return ending.exit_signal in STOP_SIGNALS
+        # Those that clean up before they end say anything then; only what was declared to mean something else does.
+        is_declared = self.process.exit_status in self._command.discard_codes
+        return ending.outcome is not Outcome.SUCCEEDED and not is_declared
 
     def _crashed(self) -> Ending:
         ending = super()._crashed()

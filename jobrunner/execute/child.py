@@ -78,6 +78,8 @@ class Child:
         self._is_at_work = False
         self._was_asked_to_stop = False
         self._streams = Streams()
+        # Also while it has no run: what tells all processes of a service to stop must not take it from its tick.
+        signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def serve(self) -> None:
         """Say hello, then run what comes until the other side hangs up."""
@@ -167,7 +169,8 @@ class Child:
         faults.reach("child.handler_returned")
         self._streams.end_of_run()
         progress.flush()
-        self._send({"kind": "report", "run_id": frame["run_id"], "ended_at": clock.elapsed(), **report})
+        told = {"ended_at": clock.elapsed(), "was_told": self._was_asked_to_stop}
+        self._send({"kind": "report", "run_id": frame["run_id"], **told, **report})
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
         if refused := reports.refused(job, frame, is_async=False):
