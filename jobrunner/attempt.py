@@ -22,7 +22,6 @@ from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.payload import check_payload
 
-NOT_BEGUN = "not_begun"
 _LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 _STACKS_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -57,11 +56,6 @@ def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: time
         "result_limit": result_limit,
         "begin_before": begin_before,
     }
-
-
-def not_begun(run: ClaimedRun) -> Frame:
-    """What a child says of a run that it has not begun, and will not."""
-    return {"kind": "report", "run_id": run.lease.run_id, "outcome": NOT_BEGUN}
 
 
 class Attempt:

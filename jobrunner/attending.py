@@ -7,12 +7,13 @@ from contextlib import suppress
 from datetime import timedelta
 
 from jobrunner import clock
-from jobrunner.attempt import NOT_BEGUN, Attempt, Why
+from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimed, Claimer
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import Process
+from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
@@ -68,6 +69,10 @@ class Attendant:
         begin_before = claimed.sent_at + FENCE_SHARE * self._config.lease.total_seconds()
         for run in claimed.runs:
             self._counts["claimed"] += 1
+            if clock.elapsed() > begin_before:
+                # This host has stood still since: by now the run may be somebody else's.
+                self._give_back([run])
+                continue
             begun = self._staff.crew_of(run.job_type).begin(run, begin_before)
             if isinstance(begun, Attempt):
                 self._watch(begun)

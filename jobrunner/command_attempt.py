@@ -10,12 +10,15 @@ from datetime import timedelta
 from jobrunner.attempt import STOP_SIGNALS, Attempt
 from jobrunner.commands import Command
 from jobrunner.execute.command import CommandLine, CommandProcess
+from jobrunner.execute.launch import LATE
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun
 from jobrunner.payload import check_payload, encode_payload
 
 
-def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta) -> CommandLine:
+def command_line(
+    command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta, begin_before: float
+) -> CommandLine:
     """What to start for a run. Raises BadPayload: PayloadMismatch where it only does not fit the command."""
     # Once more: a row may have been changed by hand.
     payload = check_payload(run.payload, sys.maxsize)
@@ -26,6 +29,7 @@ def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, byte
         env=command.environment_for(run, environ),
         stdin=(encode_payload(payload) if command.stdin is None else command.stdin).encode(),
         alarm_seconds=last_resort,
+        begin_before=begin_before,
     )
 
 
@@ -52,7 +56,10 @@ class CommandAttempt(Attempt):
     def _crashed(self) -> Ending:
         ending = super()._crashed()
         status = self.process.exit_status
-        if refusal := self._refusal():
+        refusal = self._refusal()
+        if refusal == LATE:
+            return replace(ending, outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
+        if refusal:
             return replace(ending, outcome=Outcome.FAILED, error_type="not_started", error=refusal)
         if status is None or status < 0:
             return replace(ending, error=(ending.error or "").replace("the handler's process", "the command"))

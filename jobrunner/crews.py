@@ -144,7 +144,7 @@ class CommandCrew(Crew):
     def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
         command = self._commands[run.job_type]
         try:
-            line = command_line(command, run, os.environb, self._config.grace)
+            line = command_line(command, run, os.environb, self._config.grace, begin_before)
         except PayloadMismatch as error:
             return Ending(Outcome.INCOMPATIBLE, error_type="bad_payload", error=str(error))
         except BadPayload as error:

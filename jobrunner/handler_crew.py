@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from jobrunner import clock
-from jobrunner.attempt import Attempt, not_begun, run_frame
+from jobrunner.attempt import Attempt, run_frame
 from jobrunner.config import Config
 from jobrunner.crews import Crew
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.reports import not_begun
 from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
 from jobrunner.lifecycle import Ending
 from jobrunner.line import Given, Line
@@ -207,7 +208,7 @@ class HandlerCrew(Crew):
             if line.holds(run_id):
                 never_begun = self._call_back(line)
                 said = self._supervisor.listen(line.child)
-                return [*said, Said(line.child, not_begun(line.first.run))] if never_begun else said
+                return [*said, Said(line.child, not_begun(line.first.run.lease.run_id))] if never_begun else said
         return []
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:

@@ -159,7 +159,7 @@ class Child:
         if clock.elapsed() > frame["begin_before"]:
             # Its parent has stood still since: by now the run may be somebody else's.
             self._streams.end_of_run()
-            self._send({"kind": "report", "run_id": frame["run_id"], "outcome": "not_begun"})
+            self._send(reports.not_begun(frame["run_id"]))
             return
         progress = Progress(frame["run_id"], self._send)
         report = self._attempt(registered().get(frame["job_type"]), frame, progress)

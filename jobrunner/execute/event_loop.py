@@ -81,6 +81,10 @@ class _Server:
                 run.work.cancel()
 
     def _begin(self, frame: Frame) -> None:
+        if clock.elapsed() > frame["begin_before"]:
+            # Its host has stood still since: by now the run may be somebody else's.
+            self._send(reports.not_begun(frame["run_id"]))
+            return
         run = _Run(frame, self._send, self._loop)
         context = contextvars.copy_context()
         context.run(_running.set, run.run_id)

@@ -19,6 +19,7 @@ from jobrunner.signals import Discard, Retry, Snooze
 _TRACEBACK_CHARACTERS = 32_000
 _MESSAGE_CHARACTERS = 10_000
 _PROGRESS_EVERY_SECONDS = 0.1
+NOT_BEGUN = "not_begun"
 
 Send = Callable[[Frame], None]
 
@@ -63,6 +64,11 @@ def context_of(frame: Frame, progress: Progress, was_asked_to_stop: Callable[[],
         _tell=progress.tell,
         _was_asked_to_stop=was_asked_to_stop,
     )
+
+
+def not_begun(run_id: int) -> Frame:
+    """The run was not begun, and will not be."""
+    return {"kind": "report", "run_id": run_id, "outcome": NOT_BEGUN}
 
 
 def refused(job: Job[Any, Any] | None, frame: Frame, *, is_async: bool) -> Frame | None:
