@@ -133,7 +133,8 @@ class AsyncCrew(Crew):
         policy = self.policies[run.job_type]
         attempt = AsyncAttempt(run, policy, child)
         limit, grace = self._config.payload_limit, self._config.grace
-        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before))
+        slot = self._supervisor.page.slot_of(run.lease)
+        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before, slot=slot))
         self._at_work += 1
         return attempt
 

@@ -37,8 +37,13 @@ class Why(Enum):
     LEASE_LOST = "its lease was lost"
 
 
-def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float) -> Frame:
-    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``."""
+def run_frame(
+    run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float, slot: int | None
+) -> Frame:
+    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``.
+
+    ``slot`` is where it says that it begins the run, in the page of ``execute.begun``.
+    """
     timeout = run.timeout
     return {
         "kind": "run",
@@ -55,6 +60,7 @@ def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: time
         "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
         "result_limit": result_limit,
         "begin_before": begin_before,
+        "slot": slot,
     }
 
 

@@ -11,6 +11,7 @@ from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimed, Claimer
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload
+from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import Process
 from jobrunner.execute.reports import NOT_BEGUN
@@ -45,6 +46,7 @@ class Attendant:
         log: Log,
         counts: Counter[str],
         stop: StopRequest,
+        page: BegunPage,
     ) -> None:
         self.attempts: dict[int, Attempt] = {}
         self._config = config
@@ -56,6 +58,7 @@ class Attendant:
         self._log = log
         self._counts = counts
         self._told = stop
+        self._page = page
         # Attempts that may have ended because their service is being stopped; and until when that may show.
         self._in_doubt: list[tuple[Attempt, Ending, float]] = []
         # How many of the host's places this tick may use, as the last claim has found.
@@ -79,6 +82,7 @@ class Attendant:
             elif begun is not None:
                 log_claimed(self._log, run)
                 self._heartbeat.is_over(run.lease)
+                self._page.forget(run.lease)
                 self._finalizer.add(run, begun)
         self.deal()
 
@@ -210,6 +214,7 @@ class Attendant:
     def _end(self, attempt: Attempt, ending: Ending) -> None:
         self._database.reach("attempt.ended")
         self._heartbeat.is_over(attempt.run.lease)
+        self._page.forget(attempt.run.lease)
         self._staff.look_soon()
         if attempt.was_told:
             # A service manager tells all processes of a service: whether it does, the tick may hear a moment later.

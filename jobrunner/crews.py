@@ -149,6 +149,7 @@ class CommandCrew(Crew):
             return Ending(Outcome.INCOMPATIBLE, error_type="bad_payload", error=str(error))
         except BadPayload as error:
             return Ending(Outcome.DISCARDED, error_type="bad_payload", error=str(error))
+        self._supervisor.page.begun(run.lease)
         try:
             process = self._supervisor.start_command(line)
         except (OSError, ValueError) as error:

@@ -171,6 +171,7 @@ class HandlerCrew(Crew):
             result_limit=self._config.payload_limit,
             grace=self._config.grace,
             begin_before=given.begin_before,
+            slot=self._supervisor.page.slot_of(given.run.lease),
         )
 
     def _attempt(self, run: ClaimedRun, child: ChildProcess, began_at: float | None = None) -> Attempt:

@@ -1,7 +1,7 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.execute.child CHANNEL LINE STACKS TURN PARENT``. It imports the standard library and
-the handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
+Started as ``python -P -m jobrunner.execute.child CHANNEL LINE STACKS TURN PARENT [PAGE]``. It imports the standard
+library and the handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from jobrunner import clock, faults
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.execute import attribution, reports
+from jobrunner.execute.begun import BegunMarks
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
 from jobrunner.execute.streams import Streams
@@ -35,14 +36,15 @@ _LOOK_MILLISECONDS = 250
 
 def main(arguments: list[str]) -> None:
     """Live until the channel closes or the parent dies."""
-    channel, line, stacks, turn, parent = (int(argument) for argument in arguments)
+    channel, line, stacks, turn, parent, *page = (int(argument) for argument in arguments)
     _die_with(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # The parent asks where a handler hangs with this signal: it is answered in C, even while the handler
     # holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
-    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn).serve()
+    marks = BegunMarks(page[0] if page else None)
+    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn, marks).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -69,10 +71,11 @@ class Child:
     can take back.
     """
 
-    def __init__(self, channel: socket.socket, line: socket.socket, turn: int) -> None:
+    def __init__(self, channel: socket.socket, line: socket.socket, turn: int, marks: BegunMarks) -> None:
         self._channel = channel
         self._line = line
         self._turn = turn
+        self._marks = marks
         self._inbox = Inbox()
         self._pid = os.getpid()
         self._is_at_work = False
@@ -101,7 +104,7 @@ class Child:
                     # From here on this child runs async handlers only. asyncio is imported by those who need it.
                     from jobrunner.execute.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._turn, frames)
+                    serve(self._channel, self._inbox, self._turn, self._marks, frames)
                     return
                 self._act(frames.pop(0))
 
@@ -161,6 +164,7 @@ class Child:
             self._streams.end_of_run()
             self._send(reports.not_begun(frame["run_id"]))
             return
+        self._marks.begin(frame["slot"])
         progress = Progress(frame["run_id"], self._send)
         report = self._attempt(registered().get(frame["job_type"]), frame, progress)
         if os.getpid() != self._pid:
