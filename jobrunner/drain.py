@@ -65,7 +65,16 @@ class Drain:
         self._claimer = Claimer(config, owner, database, self._heartbeat, log, supervisor.page)
         self._staff = Staff(config, supervisor, log, types)
         self._in_hand = Attendant(
-            config, database, self._staff, self._claimer, self._heartbeat, self._finalizer, log, self.counts, stop, supervisor.page
+            config,
+            database,
+            self._staff,
+            self._claimer,
+            self._heartbeat,
+            self._finalizer,
+            log,
+            self.counts,
+            stop,
+            supervisor.page,
         )
         self._budget_ends_at = clock.elapsed() + config.budget.total_seconds()
         # None: not asked yet.

@@ -191,8 +191,11 @@ class HandlerCrew(Crew):
         line = self._line_of(attempt)
         if line is None:
             return None
-        if attempt.stopping is not None:
-            # It was sent signals: a fresh one takes its place, and what it started goes with it.
+        if is_last := report.get("is_last") is True:
+            self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
+        if attempt.stopping is not None or is_last:
+            # It was sent signals, or takes no more: a fresh one takes its place, and what it started goes with it.
+            self._call_back(line)
             del self._lines[line.child]
             line.child.kill()
             return None

@@ -2,8 +2,8 @@
 
 The tick notes each run when it claims it, and whoever begins the run changes one byte first. The page is a file, so
 what was stored is there after a SIGKILL of them all; and its lock is held by whoever has the page in memory, so who
-gets the lock knows that nobody is left to begin anything. Only what is noted as waiting counts: where a note is missing,
-for whatever reason, the run counts as begun.
+gets the lock knows that nobody is left to begin anything. Only what is noted as waiting counts: where a note is
+missing, for whatever reason, the run counts as begun.
 """
 
 from __future__ import annotations

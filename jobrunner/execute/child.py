@@ -30,6 +30,7 @@ from jobrunner.registry import Job, registered
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
 _PR_SET_PDEATHSIG = 1
+_MOST_CLOSED_IN_A_ROW = 2
 _LOOK_MILLISECONDS = 250
 """Seen twice in a thousand ticks on a busy machine: a child slept on before a line that was not empty any more."""
 
@@ -80,6 +81,7 @@ class Child:
         self._pid = os.getpid()
         self._is_at_work = False
         self._was_asked_to_stop = False
+        self._closed_in_a_row = 0
         self._streams = Streams()
         # Also while it has no run: what tells all processes of a service to stop must not take it from its tick.
         signal.signal(signal.SIGTERM, self._on_sigterm)
@@ -90,8 +92,13 @@ class Child:
         either.register(self._channel, select.POLLIN)
         either.register(self._line, select.POLLIN)
         while True:
-            while frame := self._take():
+            while not self._is_worn() and (frame := self._take()):
                 self._act(frame)
+            if self._is_worn():
+                # What waits in the line goes to another child, and this one is killed.
+                while self._channel.recv(1 << 16):
+                    pass
+                return
             ready = {descriptor for descriptor, _ in either.poll(_LOOK_MILLISECONDS)}
             if self._channel.fileno() not in ready:
                 continue
@@ -173,8 +180,13 @@ class Child:
         faults.reach("child.handler_returned")
         self._streams.end_of_run()
         progress.flush()
-        told = {"ended_at": clock.elapsed(), "was_told": self._was_asked_to_stop}
+        self._closed_in_a_row = self._closed_in_a_row + 1 if reports.tells_of_a_closed_connection(report) else 0
+        told = {"ended_at": clock.elapsed(), "was_told": self._was_asked_to_stop, "is_last": self._is_worn()}
         self._send({"kind": "report", "run_id": frame["run_id"], **told, **report})
+
+    def _is_worn(self) -> bool:
+        """Whether a connection that the handlers keep is gone for good: all runs to come would fail of it here."""
+        return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
         if refused := reports.refused(job, frame, is_async=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -20,6 +21,12 @@ _TRACEBACK_CHARACTERS = 32_000
 _MESSAGE_CHARACTERS = 10_000
 _PROGRESS_EVERY_SECONDS = 0.1
 NOT_BEGUN = "not_begun"
+_CLOSED = re.compile(
+    r"connection (is|was|has been|already|is already) closed|closed (the )?(connection|database)|server has gone away"
+    r"|(lost|terminating) connection",
+    re.IGNORECASE,
+)
+"""In the words of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
 Send = Callable[[Frame], None]
 
@@ -114,6 +121,12 @@ def failed(error: BaseException, job: Job[Any, Any], frame: Frame) -> Frame:
         "traceback": stack(),
         "wait_seconds": job.policy.backoff.wait(frame["attempt"]).total_seconds(),
     }
+
+
+def tells_of_a_closed_connection(report: Frame) -> bool:
+    """Whether the run has failed because a connection that its process keeps is gone."""
+    error = report.get("error")
+    return isinstance(error, str) and _CLOSED.search(error) is not None
 
 
 def stopped(error: BaseException) -> Frame:
