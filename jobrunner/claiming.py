@@ -10,6 +10,7 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable
+from jobrunner.execute.begun import BegunPage
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
@@ -35,12 +36,15 @@ class Claimed:
 class Claimer:
     """The main thread's claims. Every method raises DatabaseUnavailable when the database is away."""
 
-    def __init__(self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log) -> None:
+    def __init__(
+        self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log, page: BegunPage
+    ) -> None:
         self._config = config
         self._owner = owner
         self._database = database
         self._heartbeat = heartbeat
         self._log = log
+        self._page = page
         # The async types of this host, whoever claims them: their runs take no places.
         self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
@@ -83,8 +87,11 @@ class Claimer:
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
+        self._page.note_claim(request.token)
         claim, renewed = self._database.write(work)
         self._unanswered.remove(request.token)
+        self._page.note(run.lease for run in claim.runs)
+        self._page.forget_claim(request.token)
         self._heartbeat.renewed(renewed, sent_at)
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
@@ -133,6 +140,7 @@ class Claimer:
         for lease in leases:
             self._unwanted.remove(lease)
             self._heartbeat.let_go(lease)
+            self._page.forget(lease)
 
     def give_back_unanswered(self) -> int:
         """Undo claims whose COMMIT got no answer; how many runs that were.
@@ -149,6 +157,8 @@ class Claimer:
             return sum(claims.give_back(connection, token) for token in self._unanswered)
 
         runs = self._database.write(work)
+        for token in self._unanswered:
+            self._page.forget_claim(token)
         self._unanswered.clear()
         if runs:
             self._log.warning("released", result="unanswered claim given back", runs=runs)

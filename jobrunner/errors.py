@@ -28,6 +28,10 @@ class BadPayload(UsageError):
     """The payload is not something that both databases can hold and every handler can read."""
 
 
+class PayloadMismatch(BadPayload):
+    """The payload does not fit this handler or command. Another version of it may be made for it."""
+
+
 class BadSchedule(UsageError):
     """The cron expression or the time zone cannot be used."""
 

@@ -189,7 +189,7 @@ class Finalizer:
         due = self._heartbeat.due() if database.waits_unfairly else []
 
         def work(connection: Connection) -> tuple[Answers, dict[Lease, bool]]:
-            answers = endings.finalize_all(connection, self._owner, ends)
+            answers = endings.finalize_all(connection, self._owner, ends, self._config.deploy_grace)
             return answers, claims.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()

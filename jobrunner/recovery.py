@@ -7,10 +7,11 @@ from functools import partial
 
 from jobrunner.config import Config
 from jobrunner.errors import JobrunnerError
-from jobrunner.execute.groups import kill_leftovers
+from jobrunner.execute.begun import abandoned
+from jobrunner.execute.groups import boot_id, is_private_folder, kill_leftovers
 from jobrunner.log import Log
 from jobrunner.report import log_ended
-from jobrunner.store import endings
+from jobrunner.store import claims, endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
 
@@ -24,6 +25,7 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     killed = kill_leftovers(config.state_dir, [name for host, name in owners if host == config.host])
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
+    _give_back_never_begun(config, database, log, counts)
     # Of these owners only: the handlers of one whose lease ends at this moment have not been stopped.
     names = [name for _, name in owners]
     while owners:
@@ -41,6 +43,20 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
         counts["recovered"] += len(recovered)
         if len(recovered) < _BATCH:
             return
+
+
+def _give_back_never_begun(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+    """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
+    if not config.state_dir.is_dir() or not is_private_folder(config.state_dir):
+        return
+    for left in abandoned(config.state_dir, boot_id()):
+        given_back = 0
+        for token, run_ids in left.never_begun.items():
+            given_back += database.write(partial(claims.give_back, token=token, run_ids=run_ids))
+        left.forget()
+        if given_back:
+            counts["released"] += given_back
+            log.warning("released", result="held by a tick that was killed, and never begun", runs=given_back)
 
 
 def _one_by_one(database: Database, owners: list[str], log: Log) -> list[Ended]:

@@ -15,7 +15,8 @@ from jobrunner import clock, deadlines, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
-from jobrunner.execute.groups import GroupFile
+from jobrunner.execute.begun import BegunPage
+from jobrunner.execute.groups import GroupFile, boot_id
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
 from jobrunner.lingering import Lingering
@@ -116,7 +117,8 @@ class Tick:
         groups = GroupFile(config.state_dir, self._owner, self._mark)
         if not groups.is_usable:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
-        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands))
+        page = BegunPage(config.state_dir if groups.is_usable else None, self._mark, boot_id())
+        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands), page=page)
         try:
             supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
         except OSError as error:
@@ -143,6 +145,7 @@ class Tick:
                 self._counts.update(drain.counts)
                 supervisor.close()
                 groups.close()
+                page.close()
 
     def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
         trouble = None if self._lingering is None else self._lingering.trouble

@@ -71,6 +71,7 @@ CREATE TABLE job_runs (
   finished_at {time},
   releases INTEGER NOT NULL DEFAULT 0,
   lease_expiries INTEGER NOT NULL DEFAULT 0,
+  incompatible_at {time},
   error_type VARCHAR(200),
   last_error TEXT,
   result {json},

@@ -169,7 +169,9 @@ def _done(counts: object) -> str:
     return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
 
 
-_COUNTED = ("recovered", "expanded", "skipped", "pruned", "claimed", "succeeded", "failed", "dead", "cancelled")
+_COUNTED = (
+    "recovered", "expanded", "skipped", "pruned", "claimed", "succeeded", "failed", "postponed", "dead", "cancelled",
+)  # fmt: skip
 
 
 def _progress(progress: object) -> str:

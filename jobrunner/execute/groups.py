@@ -36,7 +36,7 @@ class _Noted:
     groups: tuple[int, ...]
 
     def is_alive(self) -> bool:
-        return self.boot == _boot_id() and _started(self.pid) == self.started
+        return self.boot == boot_id() and _started(self.pid) == self.started
 
 
 class GroupFile:
@@ -47,7 +47,7 @@ class GroupFile:
         self._owner = owner
         self._mark = mark
         self._groups: set[int] = set()
-        self._usable = _is_private_folder(folder)
+        self._usable = is_private_folder(folder)
 
     @property
     def is_usable(self) -> bool:
@@ -74,7 +74,7 @@ class GroupFile:
             return
         note = {
             "owner": self._owner.name,
-            "boot": _boot_id(),
+            "boot": boot_id(),
             "pid": os.getpid(),
             "started": _started(os.getpid()),
             "mark": self._mark,
@@ -94,7 +94,7 @@ def kill_leftovers(folder: Path, owners: Iterable[str] = ()) -> int:
 
     Returns how many processes were killed, after they are gone.
     """
-    if not folder.is_dir() or not _is_private_folder(folder):
+    if not folder.is_dir() or not is_private_folder(folder):
         return 0
     named = set(owners)
     killed = 0
@@ -102,7 +102,7 @@ def kill_leftovers(folder: Path, owners: Iterable[str] = ()) -> int:
         alive = noted.is_alive()
         if alive and noted.owner not in named:
             continue
-        if noted.boot == _boot_id():
+        if noted.boot == boot_id():
             killed += _kill_groups(noted)
         if not alive:
             with suppress(OSError):
@@ -167,16 +167,17 @@ def _started(pid: int) -> str:
         return ""
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """What this start of the host is known by; "" where the system does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
 
 
-def _is_private_folder(folder: Path) -> bool:
+def is_private_folder(folder: Path) -> bool:
     """Whether the folder exists (made if need be), is ours and nobody else may write it: it names what to kill."""
-    if not _boot_id():
+    if not boot_id():
         return False
     try:
         make_private(folder)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobrunner import clock
+from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.groups import GroupFile
@@ -83,6 +84,11 @@ class Supervisor:
         self._starting: dict[ChildProcess, _Start] = {}
         self._all: dict[Process, tuple[int, ...]] = {}
         self.idle: list[ChildProcess] = []
+
+    @property
+    def page(self) -> BegunPage:
+        """Where it is noted which runs have been begun."""
+        return self._plan.page
 
     @property
     def children(self) -> int:

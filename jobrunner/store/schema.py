@@ -156,6 +156,8 @@ job_runs = Table(
     Column("finished_at", UtcTime),
     Column("releases", Integer, nullable=False, server_default="0"),
     Column("lease_expiries", Integer, nullable=False, server_default="0"),
+    # Since when it has been found, on each try, not to fit the code that took it.
+    Column("incompatible_at", UtcTime),
     Column("error_type", String(200)),
     Column("last_error", Text),
     Column("result", JsonObject),
