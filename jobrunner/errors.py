@@ -62,6 +62,10 @@ class ConnectionLost(DatabaseUnavailable):
     """An open connection died. Whether the last COMMIT was applied is unknown."""
 
 
+class DatabaseHeld(DatabaseUnavailable):
+    """Somebody else holds a lock on what is needed, and does not let go. Nothing was written."""
+
+
 class ConfigurationError(JobrunnerError):
     """A setting is wrong or missing."""
 

@@ -24,18 +24,20 @@ from jobrunner.model import Owner
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
-from jobrunner.watch import Watch, watching
+from jobrunner.watch import Watch
 
 _PRUNE_SECONDS = 1.0
 
 
-def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
+def tick(
+    config: Config, database: Database, watch: Watch, log: Log, types: Collection[str] | None = None
+) -> Counter[str]:
     """Recover, expand, prune, drain; leave a trail; return what was done. ``types`` None: all of this host's.
 
-    Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
+    Opens its own transactions, which ``watch`` has an eye on. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
     HandlersUnavailable after what could be finalized was.
     """
-    with listening() as stop, watching(database, config.lease) as watch:
+    with listening() as stop:
         database.read(migrate.check_schema)
         return Tick(config, database, log, types, stop, watch).run()
 
