@@ -48,6 +48,14 @@ class RowRefused(JobrunnerError):
         self.definition_ids = definition_ids
 
 
+class RowHeld(JobrunnerError):
+    """Somebody else holds a row that new slots of these definitions need: nothing of the transaction was written."""
+
+    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.definition_ids = definition_ids
+
+
 class UnknownJobType(UsageError):
     """No handler of that name on this host."""
 

@@ -204,9 +204,7 @@ def test_who_locks_a_file_makes_every_command_that_writes_say_so_within_its_time
 
 
 @sqlite_only
-def test_a_file_that_is_locked_before_it_was_migrated_is_no_traceback(
-    jobrunner: Commands, tmp_path: Path
-) -> None:
+def test_a_file_that_is_locked_before_it_was_migrated_is_no_traceback(jobrunner: Commands, tmp_path: Path) -> None:
     """Its journal is not a write-ahead log yet, so that whoever holds it keeps readers out, too."""
     file = tmp_path / "others.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as holder:

@@ -68,9 +68,7 @@ def first_row(options: dict[str, Any], statement: str, values: tuple[Any, ...]) 
     return _ask_server(options, statement, values, lambda cursor: cursor.fetchone())
 
 
-def _ask_server(
-    options: dict[str, Any], statement: str, values: tuple[Any, ...], answer: Callable[[Any], T]
-) -> T:
+def _ask_server(options: dict[str, Any], statement: str, values: tuple[Any, ...], answer: Callable[[Any], T]) -> T:
     import threading
 
     import psycopg

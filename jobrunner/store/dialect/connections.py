@@ -36,6 +36,7 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
         json_deserializer=handwritten.read_json,
         # An error of a statement would repeat the payload.
         hide_parameters=True,
+        execution_options={"jobrunner_lock_seconds": waits.lock},
         # Else each connection is asked for that type first, in a transaction without our limits.
         use_native_hstore=False,
         connect_args=bare.connection_options(waits, given=location.url.query),

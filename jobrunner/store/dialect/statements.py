@@ -31,12 +31,13 @@ def lock_host_places(connection: Connection, host: str) -> None:
 
 
 def wait_briefly_for_locks(connection: Connection) -> None:
-    """From here to the end of the transaction, no lock is waited for longer than a second.
+    """From here to the end of the transaction, no lock is waited for longer than a second, nor than any other one.
 
     On SQLite the one lock there is has been waited for already, when the transaction began.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL lock_timeout = '1s'"))
+        seconds = min(1.0, connection.get_execution_options()["jobrunner_lock_seconds"])
+        connection.execute(text(f"SET LOCAL lock_timeout = {seconds * 1000:.0f}"))
 
 
 def insert_or_skip(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from jobrunner.store import bare
-from jobrunner.store.waits import PROBE, Waits
+from jobrunner.store.waits import Waits
 from jobrunner.text import one_line, visible
 
 # Those who hold what is waited for, and not those who only wait before us. A prepared transaction has no session: 0.
