@@ -57,7 +57,8 @@ class Watch(TickThread):
     def close(self) -> None:
         """End the thread."""
         self._closing.set()
-        self.join()
+        if self.is_alive():
+            self.join()
 
     def run(self) -> None:
         """Look around until closed."""
@@ -115,11 +116,18 @@ def _beside(act: Callable[[], None]) -> None:
 
 
 @contextmanager
-def watching(database: Database) -> Iterator[Watch]:
-    """While the block runs, no call to the database takes longer than its ``waits`` say."""
+def watching(database: Database, *, at_any_price: bool = True) -> Iterator[Watch]:
+    """While the block runs, no call to the database takes longer than its ``waits`` say.
+
+    Raises ConfigurationError where no thread can be started; not ``at_any_price``, the server's limits are left.
+    """
     watch = Watch(database.waits)
     watch.add(database)
-    watch.start()
+    try:
+        watch.start()
+    except ConfigurationError:
+        if at_any_price:
+            raise
     try:
         yield watch
     finally:

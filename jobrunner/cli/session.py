@@ -29,12 +29,15 @@ from jobrunner.text import one_line
 from jobrunner.watch import Watch, watching
 
 
-def unopened(config: Config, patience: timedelta | Waits = waits.COMMAND) -> tuple[Database, Watch]:
+def unopened(
+    config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
+) -> tuple[Database, Watch]:
     """The database that is configured, whether it exists or not, and its watch; both end with the command."""
     database = Database(locate(environment.database_url(config)), patience=patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
-    return database, context.with_resource(watching(database))
+    # On a host with too many processes a person must be able to look what goes on; a tick could not work there.
+    return database, context.with_resource(watching(database, at_any_price=for_tick))
 
 
 def check_answers(config: Config) -> None:

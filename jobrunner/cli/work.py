@@ -53,7 +53,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     try:
-        database, watch = session.unopened(config, waits.of_tick(config.lease))
+        database, watch = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
         session.make_ready(config, database)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
