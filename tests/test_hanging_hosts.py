@@ -128,3 +128,31 @@ def test_who_keeps_a_tick_from_pruning_is_named_after_its_other_work_is_done(
     assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]*\n", done.stderr)
     assert outcomes(database, run_id) == ["succeeded"]
     assert str(session) in database.value("SELECT error FROM job_ticks WHERE error IS NOT NULL")
+
+
+KEYS = ("720614, hashtext('living')", "7206148302", "720615, 0")
+"""What was locked before there was a table of locks, and what a tick that waits is told apart by."""
+
+
+@postgresql_only
+def test_whoever_may_only_connect_stops_no_claim_no_apply_and_no_listening_tick(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    """An advisory lock may be taken by any role: nothing waits for one but a migration, which says who has it."""
+    app.path("jobrunner.toml").write_text("[jobs.echoed]\ncommand = ['true']\nschedule = '@yearly'\n")
+    runs = insert_runs(database, 2)
+    log = app.path("log")
+    with contextlib.closing(psycopg.connect(database.url, autocommit=True)) as stranger:
+        for key in (*KEYS, "7206148301"):
+            stranger.execute(f"SELECT pg_advisory_lock({key})")
+        migrating = jobrunner.start("migrate")
+        assert "echoed" in jobrunner("apply").stdout
+        listening = jobrunner.tick("--linger", "--log-file", log, env=LIVING)
+        assert listening.stderr == ""
+        assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 2
+        session = stranger.info.backend_pid
+        assert f"session {session} of the role " in log.read_text()
+        assert f"session {session} of the role " in database.value("SELECT error FROM job_ticks")
+        _, stderr = migrating.communicate(timeout=40)
+        assert migrating.returncode == 69
+        assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]*\n", stderr)
