@@ -187,6 +187,23 @@ def test_every_command_finds_out_a_server_that_falls_silent(
     put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS])
 
 
+@postgresql_only
+def test_a_commit_that_is_given_up_does_not_go_on_on_the_server(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    """No time limit of the server ends a COMMIT, such as one that waits for a standby: the cancel request does."""
+    database.execute(
+        "CREATE FUNCTION wait_long() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(600); RETURN NULL; END $$;"
+        " CREATE CONSTRAINT TRIGGER wait_long AFTER INSERT ON job_ticks DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION wait_long()"
+    )
+    done = jobrunner.tick("-v", env=LEASE, check=False)
+    assert done.returncode == 69
+    assert "no answer for 2 s" in done.stderr
+    nobody_waits(database)
+
+
 @sqlite_only
 def test_who_locks_a_file_makes_every_command_that_writes_say_so_within_its_time(
     jobrunner: Commands, database: SQLiteDatabase
