@@ -77,5 +77,8 @@ class ServerWire(Wire):
         pid, role, state, since = found
         if not pid:
             return "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed"
-        doing = f"{state}, its transaction open since {since} UTC" if since else "doing what only that role may see"
+        if state is None:
+            doing = "doing what only that role may see"
+        else:
+            doing = f"{state}, its transaction open since {since} UTC" if since else state
         return f"session {pid} of the role {visible(one_line(role or '?', 80))} holds a lock that is needed ({doing})"
