@@ -217,12 +217,19 @@ class Drain:
             lingering.end()
         elif not lingering.has_begun():
             if handlers.has_learned or not self._config.imports:
-                lingering.begin(self._supervisor)
+                self._begin_to_linger(lingering)
         else:
             # Somebody is kept ready: to start a child takes longer than anybody wants to wait.
             self._staff.is_settled()
             if lingering.ask(claimed=self.counts["claimed"], hands_are_free=not self._in_hand.attempts):
                 self._staff.look_soon()
+
+    def _begin_to_linger(self, lingering: Lingering) -> None:
+        try:
+            lingering.begin(self._supervisor)
+        except DatabaseUnavailable:
+            # Whatever keeps it from listening (it is told) keeps no run from being done, as in any tick.
+            self._lingering = None
 
     def _look_again_seconds(self) -> float:
         if self._lingering is not None and self._lingering.has_begun():

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from jobrunner import clock, misfire
 from jobrunner.config import Config
-from jobrunner.errors import LimitHeld, RowRefused, UsageError
+from jobrunner.errors import LimitHeld, RowHeld, RowRefused, UsageError
 from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
 from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
@@ -86,6 +86,12 @@ class _Expander:
                     self._pass_over(error)
                 size = max(1, size // 2)
                 continue
+            except RowHeld as error:
+                # One by one from the first: each wait takes a while.
+                if size == 1:
+                    self._postpone(error)
+                size = 1
+                continue
             if found < size:
                 return
             # After a long absence a slot can take milliseconds, and whoever else writes waits for the transaction.
@@ -120,8 +126,17 @@ class _Expander:
         except RowRefused as error:
             self._pass_over(error)
             return
+        except RowHeld as error:
+            self._postpone(error)
+            return
         if expanded is not None:
             _report(expanded, self._log, self._counts)
+
+    def _postpone(self, error: RowHeld) -> None:
+        # Their watermarks have not moved: the next tick sees the same slots.
+        for definition_id in error.definition_ids:
+            self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
+        self._seen.update(error.definition_ids)
 
     def _pass_over(self, error: RowRefused) -> None:
         for definition_id in error.definition_ids:

@@ -119,7 +119,7 @@ IDLE: dict[str, Call] = {
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
     "claims.claim": claiming(),
-    "listening.look_ahead": lambda connection: listening.look_ahead(connection, 99_999, OWNER, ["known"]),
+    "listening.look_ahead": lambda connection: listening.look_ahead(connection, 99_999, OWNER, ["known"], "shop"),
     "ticks.take_prune_turn": ticks.take_prune_turn,
     "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
@@ -164,7 +164,7 @@ BUSY: dict[str, Call] = {
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "claims.claim ahead": claiming(start=False),
-    "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"]),
+    "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"], "shop"),
     "runs.cancel": lambda connection: runs.cancel(connection, AT_WORK[0].run_id, "someone"),
     "runs.retry": lambda connection: runs.retry(connection, dead_run(connection), "someone"),
     "runs.discard": lambda connection: runs.discard(connection, waiting_run(connection), "someone", "why"),
@@ -172,7 +172,7 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
-    "claims.hold_places": "an advisory lock, no table",
+    "claims.hold_places": "what the claims call",
     "limits.not_for_long": "a setting, no table",
     "expansion.insert_slots": "what the expansions call",
     "trail.write": "what the expansions call",

@@ -41,7 +41,7 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     is_dry = dry_run or check
     difference = applying.look(database, wanted) if is_dry else applying.apply(database, wanted, session.actor())
     if as_json:

@@ -229,7 +229,7 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
     missed = begin == "missed"
     who = session.actor()
     config = environment.load()
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     if name is not None:
         resumed = database.write(lambda each: pausing.resume(each, name, _plan(config), who, missed=missed))
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))

@@ -65,7 +65,7 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     kept = min(config.keep[status] for status in ("succeeded", "cancelled", "dead"))
     span = store.Span(begin, end, most, kept, again)
     who = session.actor()
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     found = database.write(lambda each: store.backfill(each, name, span, config.payload_limit, who, dry_run=dry_run))
     words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]

@@ -21,27 +21,48 @@ from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Ready, StartFailed, discover
 from jobrunner.model import Declaration, Owner, Policy
 from jobrunner.payload import Payload
-from jobrunner.store import migrate
+from jobrunner.store import migrate, waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits
 from jobrunner.text import one_line
+from jobrunner.watch import Watch, watching
 
-_PATIENCE = timedelta(seconds=30)
 
-
-def unopened(config: Config, patience: timedelta = _PATIENCE) -> Database:
-    """The database that is configured, whether it exists or not; closed when the command ends."""
+def unopened(
+    config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
+) -> tuple[Database, Watch]:
+    """The database that is configured, whether it exists or not, and its watch; both end with the command."""
     database = Database(locate(environment.database_url(config)), patience=patience)
-    click.get_current_context().call_on_close(database.close)
-    return database
+    context = click.get_current_context()
+    context.call_on_close(database.close)
+    # On a host with too many processes a person must be able to look what goes on; a tick could not work there.
+    return database, context.with_resource(watching(database, at_any_price=for_tick))
 
 
-def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
+def check_answers(config: Config) -> None:
+    """Raise DatabaseUnavailable unless the database answers; one that is not there yet may be created."""
+    database, _ = unopened(config)
+    if not database.location.is_missing():
+        database.read(lambda _: None)
+    database.close()
+
+
+def open_database(config: Config, *, for_many_rows: bool = False) -> Database:
     """The database, ready to use. Only the embedded default is created unasked, and that is told on stderr.
 
     Raises DatabaseUnavailable when it cannot be reached, SchemaMismatch when it must be migrated.
     """
-    database = unopened(config, patience)
+    database, _ = unopened(config)
+    make_ready(config, database)
+    if for_many_rows:
+        database.close()
+        database, _ = unopened(config, waits.BULK)
+    return database
+
+
+def make_ready(config: Config, database: Database) -> None:
+    """As ``open_database``, for one that is watched already."""
     if database.location.is_missing():
         file = database.location.file
         if config.database_url is not None:
@@ -49,7 +70,6 @@ def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
         if migrate.create_file(database):
             streams.say(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
-    return database
 
 
 def policies(config: Config) -> list[Policy]:

@@ -34,7 +34,7 @@ from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import job_runs
+from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
 from jobrunner.text import storable
 
@@ -113,7 +113,7 @@ def start(connection: Connection, lease: Lease) -> bool:
 
 def hold_places(connection: Connection, host: str) -> None:
     """Wait until no other claim of the host is under way, and let none begin before this transaction ends."""
-    dialect.lock_host_places(connection, host)
+    dialect.lock_named_row(connection, job_locks, f"places of {host}")
 
 
 def give_back(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> int:

@@ -11,14 +11,14 @@ from sqlalchemy import Connection, RowMapping, or_, select
 
 from jobrunner.model import Declaration
 from jobrunner.store import changes, trail
-from jobrunner.store.dialect import inserting, lock_declarations, now, rows
+from jobrunner.store.dialect import inserting, lock_named_row, now, rows
 from jobrunner.store.schedules import Plan, definition_of
-from jobrunner.store.schema import job_definitions
+from jobrunner.store.schema import job_definitions, job_locks
 
 
 def hold(connection: Connection) -> None:
     """Until the transaction ends nobody else applies anything: two versions of an application take their turns."""
-    lock_declarations(connection)
+    lock_named_row(connection, job_locks, "declarations")
 
 
 def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> Sequence[RowMapping]:

@@ -30,11 +30,11 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningInsert
 
 from jobrunner import faults
-from jobrunner.errors import RowRefused
+from jobrunner.errors import RowHeld, RowRefused
 from jobrunner.misfire import Stretch, Unfinished, jitter_offset
 from jobrunner.model import Definition, Origin
 from jobrunner.payload import encode_payload
-from jobrunner.store import dialect, limits, replacing, schedules, trail
+from jobrunner.store import dialect, failures, limits, replacing, schedules, trail
 from jobrunner.store.claims import RUNNING
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.insertion import NewRun, insertion, type_of
@@ -71,7 +71,8 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
 def expand_many(connection: Connection, limit: int, seen: Collection[int], plan: Plan) -> Batch:
     """Expand so many of those longest due, in one transaction; not those ``seen``, nor what another tick has.
 
-    Raises RowRefused, with nothing written, where the database refuses a row: of which, only a smaller batch can tell.
+    Raises RowRefused, with nothing written, where the database refuses a row, and RowHeld where another session holds
+    one: of which, only a smaller batch can tell.
     """
     given = {"given": [{"id": each} for each in seen], "limit": limit}
     definition_ids = list(connection.execute(_locking(), given).scalars())
@@ -81,13 +82,17 @@ def expand_many(connection: Connection, limit: int, seen: Collection[int], plan:
 
 @contextmanager
 def _rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
-    """Raises RowRefused for what the database says of a row that it does not take."""
+    """Raises RowRefused for what the database says of a row that it does not take, RowHeld where it is somebody's."""
     try:
         yield
     except (exc.IntegrityError, exc.DataError) as error:
         # Its first line: the others quote the row, which is another one in each tick, and would be told anew.
         said = str(error.orig).partition("\n")[0]
         raise RowRefused(one_line(f"the database refuses it: {said}"), definition_ids) from None
+    except exc.DBAPIError as error:
+        if failures.is_lock_timeout(error):
+            raise RowHeld("another session holds a row that its slots need", definition_ids) from None
+        raise
 
 
 def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:

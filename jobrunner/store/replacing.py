@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import trail
+from jobrunner.store import dialect, trail
 from jobrunner.store.dialect import BigKey, rows
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 
@@ -50,6 +50,8 @@ def replace_older(
         return {}
     by = dict(replacements)
     given = [{"definition_id": definition_id, "id": run_id} for definition_id, run_id in replacements]
+    # A tick has other work than to wait until a person at the database ends a transaction.
+    dialect.wait_briefly_for_locks(connection)
     found = connection.execute(_older(), {"given": given}).all()
     in_the_way = {run.definition_id for run in found if not run.only_waits}
     older = [run for run in found if run.definition_id in in_the_way]
