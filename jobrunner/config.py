@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from jobrunner import payload
+from jobrunner import names, payload
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.tables import TableReader
+from jobrunner.tables import TableReader, nearest
 
 if TYPE_CHECKING:
     from jobrunner.commands import Command
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FILE_NAME = "jobrunner.toml"
+_PREFIX = "JOBRUNNER_"
 _LONGEST_LINGERING = timedelta(minutes=2)
 _LONGEST_LEASE = timedelta(minutes=10)
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
@@ -77,7 +78,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         host=reader.text("host")[:200] or os.uname().nodename[:200] or "localhost",
         lease=lease,
         heartbeat=heartbeat,
-        budget=reader.duration("budget", "50s"),
+        budget=reader.duration("budget", "50s", _check_budget),
         linger=reader.duration("linger", "0s", _check_linger),
         grace=reader.duration("grace", "10s"),
         start_limit=reader.duration("start_limit", "30s"),
@@ -104,6 +105,11 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
 def _check_lease(lease: timedelta) -> None:
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise UsageError("must lie between 1s and 10m")
+
+
+def _check_budget(budget: timedelta) -> None:
+    if not budget:
+        raise UsageError("must be more than 0: a tick without a budget would do nothing")
 
 
 def _check_linger(linger: timedelta) -> None:
@@ -178,6 +184,7 @@ class _Reader:
         self._file = file
         self._table = TableReader("settings", {} if file is None else file.settings)
         self._switches: set[str] = set()
+        self._asked: set[str] = set()
 
     def text(self, name: str) -> str:
         return self._found(name).text
@@ -238,11 +245,17 @@ class _Reader:
         return self._parsed(name, parse, default=False)
 
     def close(self) -> None:
-        """Refuse what the file sets and nobody has asked for."""
+        """Refuse what the file or the environment sets and nobody has asked for."""
         try:
             self._table.close()
         except ConfigurationError as error:
             raise self._filed_wrong(error) from None
+        for variable in self._environ:
+            if not variable.startswith(_PREFIX) or variable in names.NO_SETTINGS or names.is_orchestrated(variable):
+                continue
+            if (name := variable.removeprefix(_PREFIX)) not in self._asked:
+                # Passed over, a misspelt DATABASE_URL would send each tick to another database, and nobody would know.
+                raise ConfigurationError(f"{variable} is not a setting; {nearest(name, [*self._asked], _PREFIX)}")
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
         found = self._found(name)
@@ -257,9 +270,10 @@ class _Reader:
 
     def _found(self, name: str) -> _Found:
         filed = self._filed(name)
+        self._asked.add(name.upper())
         if name in self._flags:
             return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
-        variable = f"JOBRUNNER_{name.upper()}"
+        variable = f"{_PREFIX}{name.upper()}"
         text = self._environ.get(variable, "").strip()
         if text or not filed or self._file is None:
             return _Found(text, variable)

@@ -36,15 +36,16 @@ def unopened(config: Config, patience: timedelta = _PATIENCE) -> Database:
     return database
 
 
-def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
+def open_database(config: Config, patience: timedelta = _PATIENCE, *, creates: bool = False) -> Database:
     """The database, ready to use. Only the embedded default is created unasked, and that is told on stderr.
 
-    Raises DatabaseUnavailable when it cannot be reached, SchemaMismatch when it must be migrated.
+    And only with ``creates``: for a command that has something to put into it. Raises DatabaseUnavailable when it
+    cannot be reached, SchemaMismatch when it must be migrated.
     """
     database = unopened(config, patience)
     if database.location.is_missing():
         file = database.location.file
-        if config.database_url is not None:
+        if config.database_url is not None or not creates:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
             streams.say(f"jobrunner: created the database {file}")

@@ -53,7 +53,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     # A wait for SQLite's lock ends by itself, and is taken up again, before the watch cuts it as hanging.
     try:
-        database = session.open_database(config, patience=config.lease / 5)
+        database = session.open_database(config, patience=config.lease / 5, creates=True)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise

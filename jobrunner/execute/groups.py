@@ -17,11 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobrunner import clock
+from jobrunner import clock, names
 from jobrunner.folders import make_private
 from jobrunner.model import Owner
 
-MARK = "JOBRUNNER_TICK"
+MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0
 
 
