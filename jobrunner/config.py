@@ -89,7 +89,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         log=reader.path("log"),
         # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
         state_dir=reader.path("state_dir") or Path(f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
-        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024),
+        payload_limit=_payload_limit(reader),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
             "cancelled": reader.duration("keep_cancelled", "7d"),
@@ -100,6 +100,20 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     )
     reader.close()
     return config
+
+
+def payload_limit(environ: Mapping[str, str]) -> int:
+    """The one setting that enqueueing in an application needs: a mistake in any other does not stop it."""
+    path = _job_file_path(environ)
+    if path is None:
+        return _payload_limit(_Reader(environ, {}, None))
+    from jobrunner import jobfile
+
+    return _payload_limit(_Reader(environ, {}, jobfile.read_settings(path)))
+
+
+def _payload_limit(reader: _Reader) -> int:
+    return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024)
 
 
 def _check_lease(lease: timedelta) -> None:
@@ -123,18 +137,21 @@ def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
 
 
 def _job_file(environ: Mapping[str, str]) -> JobFile | None:
-    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
-    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
-        path = Path(named).absolute()
-    elif app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        path = Path(app_dir).absolute() / _FILE_NAME
-        if _is_missing(path):
-            return None
-    else:
+    if (path := _job_file_path(environ)) is None:
         return None
     from jobrunner import jobfile
 
     return jobfile.read(path)
+
+
+def _job_file_path(environ: Mapping[str, str]) -> Path | None:
+    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
+    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
+        return Path(named).absolute()
+    if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
+        path = Path(app_dir).absolute() / _FILE_NAME
+        return None if _is_missing(path) else path
+    return None
 
 
 def _is_missing(path: Path) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -50,19 +51,40 @@ class JobFile:
 
 def read(path: Path) -> JobFile:
     """Read a configuration file. Raises ConfigurationError naming the file and the key."""
+    data = _data(path)
+    with _naming(path):
+        return _parse(path, data)
+
+
+def read_settings(path: Path) -> JobFile:
+    """Only the settings of a configuration file: whatever else stands there is neither checked nor returned."""
+    data = _data(path)
+    with _naming(path):
+        return JobFile(path, TableReader("", data).take("settings", dict) or {})
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _data(path: Path) -> dict[str, Any]:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             # A FIFO would hang until somebody writes.
             raise ConfigurationError(f"the configuration file {path} is not a regular file")
-        return _read(path, found.st_mtime_ns, found.st_size)
+        return _parsed(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
         raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror}") from None
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, changed_at: int, size: int) -> JobFile:
-    # An application that enqueues asks for its settings each time; the file is parsed again when it has changed.
+def _parsed(path: Path, changed_at: int, size: int) -> dict[str, Any]:
+    # An application that enqueues asks for its settings again and again; the file is parsed when it has changed.
     import tomllib
 
     if size > _LARGEST_BYTES:
@@ -74,11 +96,9 @@ def _read(path: Path, changed_at: int, size: int) -> JobFile:
     except (ValueError, RecursionError) as error:
         # A ValueError of another kind: a number of thousands of digits.
         raise ConfigurationError(f"the configuration file {path} is not TOML: {error}") from None
-    try:
+    with _naming(path):
         _check_numbers(data)
-        return _parse(path, data)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+    return data
 
 
 def _check_numbers(value: object, key: str = "") -> None:
