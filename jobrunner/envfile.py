@@ -11,6 +11,7 @@ import re
 import stat
 from pathlib import Path
 
+from jobrunner import ownership
 from jobrunner.errors import ConfigurationError
 
 _LARGEST_BYTES = 64 * 1024
@@ -77,8 +78,10 @@ def _read(path: Path) -> bytes:
         # Without waiting: a FIFO would hang until somebody writes.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
                 raise ConfigurationError(f"env file {path}: it is not a regular file")
+            ownership.check(found, f"env file {path}")
             return file.read(_LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

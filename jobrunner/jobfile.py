@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jobrunner import backoff as backoffs
-from jobrunner import commands
+from jobrunner import commands, ownership
 from jobrunner.backoff import Backoff
 from jobrunner.commands import Command
 from jobrunner.errors import ConfigurationError, JobrunnerError
@@ -51,14 +51,14 @@ class JobFile:
 
 def read(path: Path) -> JobFile:
     """Read a configuration file. Raises ConfigurationError naming the file and the key."""
-    data = _data(path)
+    data = _data(path, runs=True)
     with _naming(path):
         return _parse(path, data)
 
 
 def read_settings(path: Path) -> JobFile:
-    """Only the settings of a configuration file: whatever else stands there is neither checked nor returned."""
-    data = _data(path)
+    """Only the settings of a configuration file: what else stands there, and who may write it, is for who runs it."""
+    data = _data(path, runs=False)
     with _naming(path):
         return JobFile(path, TableReader("", data).take("settings", dict) or {})
 
@@ -71,12 +71,14 @@ def _naming(path: Path) -> Iterator[None]:
         raise ConfigurationError(f"{path}: {error}") from None
 
 
-def _data(path: Path) -> dict[str, Any]:
+def _data(path: Path, *, runs: bool) -> dict[str, Any]:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             # A FIFO would hang until somebody writes.
             raise ConfigurationError(f"the configuration file {path} is not a regular file")
+        if runs:
+            ownership.check(found, f"the configuration file {path}")
         return _parsed(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
         raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror}") from None
