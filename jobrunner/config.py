@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -11,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from jobrunner import names, payload
+from jobrunner import folders, names, payload
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.tables import TableReader, nearest
@@ -34,7 +33,8 @@ _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 class Config(NamedTuple):
     """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file.
 
-    ``commands`` are the job types that are programs, from the configuration file, by name.
+    ``commands`` are the job types that are programs, from the configuration file, by name. ``state_dir`` None: one of
+    the user's own (``folders.for_state``).
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
@@ -56,7 +56,7 @@ class Config(NamedTuple):
     batch: int
     strict: bool
     log: Path | None
-    state_dir: Path
+    state_dir: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
 
@@ -87,8 +87,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         batch=reader.number("batch", 10_000, 1, 10_000_000),
         strict=reader.switch("strict"),
         log=reader.path("log"),
-        # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
-        state_dir=reader.path("state_dir") or Path(f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
+        state_dir=reader.path("state_dir"),
         payload_limit=_payload_limit(reader),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
@@ -170,15 +169,12 @@ def default_database_file() -> Path:
 
     From the password database, not from HOME or XDG variables: cron, sudo and a login shell differ in those.
     """
-    try:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        home = ""
-    if not home or not Path(home).is_absolute():
+    home = folders.home()
+    if home is None:
         raise ConfigurationError(
             f"user {os.getuid()} has no home folder for the embedded database; set JOBRUNNER_DATABASE_URL"
         )
-    return Path(home) / ".local" / "share" / "jobrunner" / "jobrunner.db"
+    return home / ".local" / "share" / "jobrunner" / "jobrunner.db"
 
 
 class _Found(NamedTuple):

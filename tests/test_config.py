@@ -232,16 +232,6 @@ def test_types_that_this_host_has_not(jobrunner: Commands, database: Database) -
 
 
 @sqlite_only
-def test_a_folder_for_state_is_ours_alone_or_not_used(jobrunner: Commands, tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o777)
-    jobrunner.enqueue("echo")
-    jobrunner.tick(env={"JOBRUNNER_STATE_DIR": str(folder)})
-    assert list(folder.iterdir()) == []
-
-
-@sqlite_only
 def test_the_environment_of_these_tests_is_bare(jobrunner: Commands) -> None:
     assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
     assert os.environ.get("JOBRUNNER_DATABASE_URL") is None

@@ -12,11 +12,11 @@ from itertools import zip_longest
 
 import click
 
-from jobrunner import names
+from jobrunner import folders, names
 from jobrunner.cli import environment, streams
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UnknownJobType, UsageError
-from jobrunner.execute.groups import GroupFile
+from jobrunner.execute.groups import GroupFile, state_problem
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Ready, StartFailed, discover
 from jobrunner.model import Declaration, Owner, Policy
@@ -51,6 +51,11 @@ def open_database(config: Config, patience: timedelta = _PATIENCE, *, creates: b
             streams.say(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
     return database
+
+
+def problem_of_state(config: Config) -> str | None:
+    """Why what a killed tick leaves at work would not be found; None: it would be."""
+    return state_problem(folders.for_state(config.state_dir))
 
 
 def policies(config: Config) -> list[Policy]:
@@ -138,7 +143,7 @@ def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tup
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
-    groups = GroupFile(config.state_dir, owner, mark)
+    groups = GroupFile(folders.for_state(config.state_dir), owner, mark)
     try:
         plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules, tuple(payloads))
         found = discover(plan, groups, config.start_limit.total_seconds())

@@ -25,6 +25,7 @@ def status(as_json: bool) -> None:
     known, problem = _known_types(config)
     found = database.read(lambda connection: queries.status(connection, known))
     found = {"database": database.location.label, **found, "handlers_problem": problem}
+    found["state_problem"] = session.problem_of_state(config)
     if as_json:
         render.echo_json(found)
     else:
@@ -47,6 +48,8 @@ def _show(found: dict[str, Any]) -> None:
     click.echo(f"due now    {found['due']}{since}")
     if found["handlers_problem"]:
         click.echo(f"handlers   {visible(found['handlers_problem'])}")
+    if found["state_problem"]:
+        click.echo(f"state      {visible(found['state_problem'])}")
     at = found["at"]
     _section(
         "running",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, render, session, streams
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
@@ -57,6 +57,8 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise
+    if problem := session.problem_of_state(config):
+        streams.complain(problem, 0)
     try:
         run_tick(config, database, log, wanted)
     finally:

@@ -64,7 +64,7 @@ class Commands:
         self.home = folder / "home"
         self.state_dir = folder / "state"
         for made in (self.home, self.state_dir):
-            made.mkdir(exist_ok=True)
+            made.mkdir(mode=0o700, exist_ok=True)
         self.test_id = uuid4().hex
         self.history: list[Completed] = []
         self._marks = [f"TEST_ID_OF_JOBRUNNER={self.test_id}".encode(), f"{folder}/".encode()]
