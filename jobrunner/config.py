@@ -112,7 +112,7 @@ def payload_limit(environ: Mapping[str, str]) -> int:
 
 
 def _payload_limit(reader: _Reader) -> int:
-    return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024)
+    return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, payload.LARGEST_LIMIT_BYTES)
 
 
 def _check_lease(lease: timedelta) -> None:

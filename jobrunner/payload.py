@@ -15,6 +15,8 @@ from typing import Any
 from jobrunner.errors import BadPayload
 
 DEFAULT_LIMIT_BYTES = 256 * 1024
+LARGEST_LIMIT_BYTES = 8 * 1024 * 1024
+"""The most that the limit can be set to."""
 _DEEPEST = 64
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = frozenset({int, bool, type(None)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import MAXYEAR, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -186,7 +187,12 @@ def _progress(progress: object) -> str:
 
 def _number(value: object) -> str:
     # What a handler says is its own affair; showing it must not fail.
-    return f"{value:g}" if isinstance(value, int | float) else str(value)[:40]
+    if not isinstance(value, int | float):
+        return str(value)[:40]
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return f"{Decimal(value):.6g}"
 
 
 def _error(row: dict[str, Any]) -> str:
