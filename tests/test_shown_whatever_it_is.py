@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers_rows import attempt_of, queue, run_of
@@ -58,6 +58,7 @@ def found(value: Any) -> dict[str, Any]:
 
 
 @given(st.one_of(VALUES, DEEP))
+@example('{"done": 1' + "0" * 400 + "}")
 def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:

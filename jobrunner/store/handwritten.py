@@ -9,7 +9,6 @@ from typing import Any
 
 from jobrunner.model import DEFAULT_TIMEOUT
 
-_DEEPEST = 100
 _LONGEST_TIMEOUT_SECONDS = timedelta(days=3660).total_seconds()
 
 
@@ -37,25 +36,9 @@ def read_json(data: Any) -> Any:
         return data  # SQLite makes a number of what looks like one
     text = data if isinstance(data, str) else read_text(data)
     try:
-        value = _JSON.decode(text)
+        return _JSON.decode(text)
     except (ValueError, RecursionError):
         return text
-    # What could be read may still be too deep to be written again, which takes more of the interpreter's stack.
-    return text if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value) else value
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _finite(text: str) -> float:

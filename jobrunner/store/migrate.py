@@ -135,6 +135,9 @@ def _locked_version(connection: Connection) -> int:
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
     version = 0 if revision is None else _number(revision)
+    if version:
+        # An application may have a job_events of its own, in a schema that comes first: it must not be meant by a drop.
+        dialect.stay_with(connection, VERSION_TABLE)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version

@@ -26,6 +26,7 @@ from jobrunner.store.dialect.statements import (
     lock_host_places,
     lock_migrations,
     row_unless,
+    stay_with,
     wait_briefly_for_locks,
 )
 from jobrunner.store.dialect.values import (
@@ -70,6 +71,7 @@ __all__ = [
     "row_unless",
     "rows",
     "sever",
+    "stay_with",
     "stored_json",
     "wait_briefly_for_locks",
     "waits_unfairly",
