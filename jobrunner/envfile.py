@@ -57,6 +57,8 @@ def parse_env(text: str) -> dict[str, str]:
 
 def _assignment(line: str) -> tuple[str, str]:
     found = _ASSIGNMENT.fullmatch(line)
+    if line.startswith("\ufeff"):
+        raise ConfigurationError("it begins with a byte order mark; save the file without one")
     if not found:
         raise ConfigurationError("it is neither KEY=VALUE nor a # comment")
     return found[1], _value(found[2].strip(_BLANKS))

@@ -62,6 +62,8 @@ def create_file(database: Database) -> bool:
         os.link(temporary, final)
         return True
     except FileExistsError:
+        if database.location.is_missing():
+            raise DatabaseUnavailable(f"cannot create the database {final}: it is a link to nothing") from None
         return False
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
