@@ -19,7 +19,7 @@ OLDEST = (3, 11)
 SMOKE = [
     "tests/unit/test_bare.py",
     "tests/unit/test_program.py",
-    "tests/unit/test_recurrence_cron.py",
+    "tests/unit/test_recurrence_refused.py",
     "tests/test_cli_enqueue.py",
     "tests/test_enqueue_borrowed.py",
     "tests/test_handlers.py",
