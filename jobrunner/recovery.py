@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import chain
 
+from jobrunner import folders
 from jobrunner.config import Config
 from jobrunner.errors import JobrunnerError
 from jobrunner.execute.begun import abandoned
-from jobrunner.execute.groups import boot_id, is_private_folder, kill_leftovers
+from jobrunner.execute.groups import boot_id, kill_leftovers
 from jobrunner.log import Log
 from jobrunner.report import log_ended
 from jobrunner.store import claims, endings
@@ -22,7 +24,7 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     """End every attempt whose lease has expired, whatever its type; first kill what is left of it on this host."""
     owners = database.read(endings.expired_owners)
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
-    killed = kill_leftovers(config.state_dir, [name for host, name in owners if host == config.host])
+    killed = kill_leftovers(folders.for_state(config.state_dir), [name for host, name in owners if host == config.host])
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
     _give_back_never_begun(config, database, log, counts)
@@ -47,9 +49,8 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
 
 def _give_back_never_begun(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
-    if not config.state_dir.is_dir() or not is_private_folder(config.state_dir):
-        return
-    for left in abandoned(config.state_dir, boot_id()):
+    private = filter(folders.is_private, folders.for_state(config.state_dir))
+    for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
         given_back = 0
         for token, run_ids in left.never_begun.items():
             given_back += database.write(partial(claims.give_back, token=token, run_ids=run_ids))

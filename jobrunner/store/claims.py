@@ -34,9 +34,9 @@ from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now
+from jobrunner.store.fitting import fit_report
 from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
-from jobrunner.text import storable
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -168,8 +168,8 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
 def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> None:
     """Write ``progress`` and the tail of ``output`` of runs at work. A lost lease changes nothing."""
     for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
-        texts = {name: storable(value) for name, value in columns.items() if isinstance(value, str)}
-        connection.execute(update(job_runs).where(*_held(lease)).values(**{**columns, **texts}))
+        if fitted := fit_report(columns):
+            connection.execute(update(job_runs).where(*_held(lease)).values(**fitted))
 
 
 def _held(lease: Lease) -> tuple[Any, ...]:
