@@ -13,9 +13,10 @@ from jobrunner.errors import DatabaseUnavailable
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
-from jobrunner.store import claims, ticks
-from jobrunner.store.claims import Claim
+from jobrunner.store import claims, holding, ticks
+from jobrunner.store.claims import Claim, GivenBack
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.holding import Renewal
 
 _LOOK_AGAIN_SECONDS = 1.0
 
@@ -45,6 +46,7 @@ class Claimer:
         self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
         self._unwanted: list[Lease] = []
+        self._locked: set[Lease] = set()
         self._look_at = 0.0
         self._give_back_at = 0.0
 
@@ -78,14 +80,14 @@ class Claimer:
         # Where writers starve each other, every write also renews the leases.
         due = self._heartbeat.due() if self._database.waits_unfairly else []
 
-        def work(connection: Connection) -> tuple[Claim, dict[Lease, bool]]:
-            return claims.claim(connection, request), claims.renew(connection, due, self._config.lease)
+        def work(connection: Connection) -> tuple[Claim, Renewal]:
+            return claims.claim(connection, request), holding.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
-        claim, renewed = self._database.write(work)
+        claim, renewal = self._database.write(work)
         self._unanswered.remove(request.token)
-        self._heartbeat.renewed(renewed, sent_at)
+        self._heartbeat.renewed(renewal.renewed, sent_at)
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")
@@ -102,6 +104,10 @@ class Claimer:
     def is_settled(self) -> bool:
         """Whether it is known what became of every claim, and nothing is left to be given back."""
         return not self._unanswered and not self._unwanted
+
+    def may_take(self) -> bool:
+        """Whether nothing is left that must come before the next claim. What somebody has locked can wait."""
+        return not self._unanswered and self._locked.issuperset(self._unwanted)
 
     def unwant(self, runs: Iterable[ClaimedRun]) -> None:
         """These were never begun and will not be, in this tick."""
@@ -120,18 +126,28 @@ class Claimer:
         leases = [lease for lease in self._unwanted if lease.token == token]
         run_ids = [lease.run_id for lease in leases]
         try:
-            self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
+            given = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
         except DatabaseUnavailable:
             self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-            # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
-            self._settle([lease for lease in leases if self._heartbeat.time_left(lease) <= 0])
+            self._settle(self._over(leases))
             raise
-        self._settle(leases)
-        return len(leases)
+        locked = [lease for lease in leases if lease.run_id in given.locked]
+        if locked:
+            self._locked.update(locked)
+            self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+        over = self._over(locked)
+        settled = [lease for lease in leases if lease not in locked or lease in over]
+        self._settle(settled)
+        return len(settled)
+
+    def _over(self, leases: list[Lease]) -> list[Lease]:
+        # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
+        return [lease for lease in leases if self._heartbeat.time_left(lease) <= 0]
 
     def _settle(self, leases: list[Lease]) -> None:
         for lease in leases:
             self._unwanted.remove(lease)
+            self._locked.discard(lease)
             self._heartbeat.let_go(lease)
 
     def give_back_unanswered(self) -> int:
@@ -144,12 +160,17 @@ class Claimer:
             return 0
         self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> dict[str, GivenBack]:
             claims.hold_places(connection, self._owner.host)
-            return sum(claims.give_back(connection, token) for token in self._unanswered)
+            return {token: claims.give_back(connection, token) for token in self._unanswered}
 
-        runs = self._database.write(work)
+        given = self._database.write(work)
         self._unanswered.clear()
+        locked = [Lease(run_id, token) for token, each in given.items() for run_id in each.locked]
+        self._heartbeat.hold(locked, clock.elapsed())
+        self._unwanted += locked
+        self._locked.update(locked)
+        runs = sum(each.runs for each in given.values())
         if runs:
             self._log.warning("released", result="unanswered claim given back", runs=runs)
         return runs

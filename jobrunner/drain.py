@@ -223,7 +223,7 @@ class Drain:
     def _claim(self) -> None:
         """Take as many runs as the crews have room for."""
         self._suspect_at_work = self._suspect_at_work and bool(self._in_hand.attempts)
-        if not self._may_claim() or self._suspect_at_work or not self._claimer.is_settled():
+        if not self._may_claim() or self._suspect_at_work or not self._claimer.may_take():
             return
         if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
             return

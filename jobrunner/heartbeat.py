@@ -20,8 +20,9 @@ from jobrunner import clock
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import Log
 from jobrunner.model import Lease
-from jobrunner.store import claims
+from jobrunner.store import holding
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.holding import Renewal
 from jobrunner.watch import LONGEST_CALL_SHARE, TickThread, Watch
 
 FENCE_SHARE = 0.75
@@ -69,6 +70,8 @@ class Heartbeat(TickThread):
         self._nudge = threading.Event()
         self._beaten = threading.Event()
         self._closing = False
+        # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
+        self._locked: list[Lease] = []
         self._turned_at = self._beat_at = clock.elapsed()
         watch.add(self._database, self._fence)
 
@@ -152,49 +155,62 @@ class Heartbeat(TickThread):
         while not self._closing:
             nudged = self._nudge.wait(pause)
             self._nudge.clear()
-            if nudged or clock.elapsed() - self._beat_at >= self._every_seconds:
-                self._try_to_beat()
+            began_at = clock.elapsed()
+            if nudged or began_at - self._beat_at >= self._every_seconds:
+                if self._try_to_beat(self.held()):
+                    self._beat_at = began_at
+            elif self._locked:
+                self._try_to_beat(self._locked)
             self._beaten.set()
 
-    def _try_to_beat(self) -> None:
+    def _try_to_beat(self, due: list[Lease]) -> bool:
         if clock.elapsed() - self._turned_at > self._lease_seconds / 2:
-            return
-        sent_at = clock.elapsed()
+            return False
         try:
-            self._beat(sent_at)
+            self._renew(due)
+            self._write_reports()
         except JobrunnerError as error:
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the thread must live: without it every lease is lost
             self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
         else:
-            self._beat_at = sent_at
+            return True
+        return False
 
-    def _beat(self, sent_at: float) -> None:
+    def _renew(self, due: list[Lease]) -> None:
+        self._locked = []
+        if not due:
+            return
+
+        def work(connection: Connection) -> Renewal:
+            renewal = holding.renew(connection, due, self._lease)
+            self._database.reach("heartbeat.before_commit")
+            return renewal
+
+        sent_at = clock.elapsed()
+        renewal = self._database.write(work)
+        self._database.reach("heartbeat.committed")
+        self.renewed(renewal.renewed, sent_at)
+        self._locked = [lease for lease in due if lease in renewal.locked]
+        for lease in due:
+            if renewal.renewed.get(lease):
+                self._tell(News.CANCEL_REQUESTED, lease)
+            elif lease not in renewal.renewed and lease not in renewal.locked:
+                self._tell(News.LEASE_LOST, lease)
+
+    def _write_reports(self) -> None:
+        """Apart from the renewal: what a handler says must not be able to cost a lease."""
         with self._lock:
-            leases = list(self._held)
             columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
             for lease in columns:
                 self._held[lease].columns = {}
-        if not leases:
+        if not columns:
             return
-
-        def work(connection: Connection) -> dict[Lease, bool]:
-            renewed = claims.renew(connection, leases, self._lease)
-            self._database.reach("heartbeat.before_commit")
-            return renewed
-
-        renewed = self._database.write(work)
-        self._database.reach("heartbeat.committed")
-        self.renewed(renewed, sent_at)
-        for lease in leases:
-            if lease not in renewed:
-                self._tell(News.LEASE_LOST, lease)
-            elif renewed[lease]:
-                self._tell(News.CANCEL_REQUESTED, lease)
-        if columns:
-            # Apart from the renewal: what a handler says must not be able to cost a lease.
-            self._database.write(lambda connection: claims.report(connection, columns))
+        written = self._database.write(lambda connection: holding.report(connection, columns))
+        with self._lock:
+            for lease in columns.keys() - written & self._held.keys():
+                self._held[lease].columns = columns[lease] | self._held[lease].columns
 
     def _fence(self) -> None:
         with self._lock:
