@@ -19,6 +19,8 @@ from jobrunner.store.database import Connection, Database
 from jobrunner.store.holding import Renewal
 
 _LOOK_AGAIN_SECONDS = 1.0
+_MOST_HELD = 10_000
+"""Runs in one tick's hand: all of them are to be renewed in each beat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Claimer:
             owner=self._owner,
             token=secrets.token_hex(16),
             policies=policies,
-            limit=limit,
+            limit=min(limit, _MOST_HELD - self._heartbeat.count_held()),
             places=self._config.concurrency,
             lease=self._config.lease,
             busy=busy,

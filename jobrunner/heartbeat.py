@@ -17,9 +17,10 @@ from enum import Enum
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import ConnectionLost, JobrunnerError
 from jobrunner.log import Log
 from jobrunner.model import Lease
+from jobrunner.portion import Portion
 from jobrunner.store import holding
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.holding import Renewal
@@ -29,6 +30,7 @@ FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
 _DUE_SHARE = 0.125
 """Half of the usual time between two beats."""
+_FIRST_PORTION, _LARGEST_PORTION = 1000, 10_000
 _KILL_SHARE = 0.9
 """The watch looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
 
@@ -72,6 +74,7 @@ class Heartbeat(TickThread):
         self._closing = False
         # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
         self._locked: list[Lease] = []
+        self._portion = Portion(_FIRST_PORTION, _LARGEST_PORTION)
         self._turned_at = self._beat_at = clock.elapsed()
         watch.add(self._database, self._fence)
 
@@ -98,9 +101,13 @@ class Heartbeat(TickThread):
                 self._held.pop(lease, None)
 
     def held(self) -> list[Lease]:
-        """The leases that are being renewed."""
+        """The leases that are being renewed, the one that was not for the longest time first."""
         with self._lock:
-            return list(self._held)
+            return sorted(self._held, key=lambda lease: self._held[lease].renewed_at)
+
+    def count_held(self) -> int:
+        """How many leases there are to be renewed."""
+        return len(self._held)
 
     def due(self) -> list[Lease]:
         """Those of the leases that a write of the main thread should renew along with its own work."""
@@ -131,7 +138,7 @@ class Heartbeat(TickThread):
         """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
         stalled = clock.elapsed() - self._turned_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._turned_at = clock.elapsed()
-        if stalled and self.held():
+        if stalled and self._held:
             self._beaten.clear()
             self._nudge.set()
             self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
@@ -167,7 +174,7 @@ class Heartbeat(TickThread):
         if clock.elapsed() - self._turned_at > self._lease_seconds / 2:
             return False
         try:
-            self._renew(due)
+            self._renew_all(due)
             self._write_reports()
         except JobrunnerError as error:
             if not self._closing:
@@ -178,11 +185,20 @@ class Heartbeat(TickThread):
             return True
         return False
 
-    def _renew(self, due: list[Lease]) -> None:
+    def _renew_all(self, due: list[Lease]) -> None:
+        """In as many writes as it takes: those that come after one that failed are the first in the next beat."""
         self._locked = []
-        if not due:
-            return
+        while due:
+            some, due = due[: self._portion.size], due[self._portion.size :]
+            began_at = clock.elapsed()
+            try:
+                self._renew(some)
+            except ConnectionLost:
+                self._portion.was_cut()
+                raise
+            self._portion.took(clock.elapsed() - began_at)
 
+    def _renew(self, due: list[Lease]) -> None:
         def work(connection: Connection) -> Renewal:
             renewal = holding.renew(connection, due, self._lease)
             self._database.reach("heartbeat.before_commit")
@@ -192,7 +208,7 @@ class Heartbeat(TickThread):
         renewal = self._database.write(work)
         self._database.reach("heartbeat.committed")
         self.renewed(renewal.renewed, sent_at)
-        self._locked = [lease for lease in due if lease in renewal.locked]
+        self._locked += [lease for lease in due if lease in renewal.locked]
         for lease in due:
             if renewal.renewed.get(lease):
                 self._tell(News.CANCEL_REQUESTED, lease)
