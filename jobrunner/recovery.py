@@ -5,56 +5,88 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import ConnectionLost, JobrunnerError
 from jobrunner.execute.groups import kill_leftovers
 from jobrunner.log import Log
+from jobrunner.portion import Portion
 from jobrunner.report import log_ended
 from jobrunner.store import endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
 
-_BATCH = 100
+_FIRST_PORTION, _LARGEST_PORTION = 50, 500
+_MOST_CUTS = 3
+"""Runs that are cut although they are alone: then it is not the run that is slow, and the tick has other work."""
 
 
 def recover(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """End every attempt whose lease has expired, whatever its type; first kill what is left of it on this host."""
-    owners = database.read(endings.expired_owners)
+    expired = database.read(endings.expired_runs)
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
-    killed = kill_leftovers(config.state_dir, [name for host, name in owners if host == config.host])
+    owners = {run.owner for run in expired if run.host == config.host and run.owner is not None}
+    live = database.read(partial(endings.live_runs, owners=owners)) if owners else set[int]()
+    killed = kill_leftovers(config.state_dir, owners, live)
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
-    # Of these owners only: the handlers of one whose lease ends at this moment have not been stopped.
-    names = [name for _, name in owners]
-    while owners:
-        try:
-            recovered = database.write(lambda connection: endings.recover(connection, _BATCH, owners=names))
-        except JobrunnerError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
-            log.error("recovery", result="one by one", error=_first_line(error))
-            recovered = _one_by_one(database, names, log)
-            owners = []
-        database.reach("recover.committed")
+    # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
+    _Recovery(database, log, counts).recover([run.run_id for run in expired])
+
+
+class _Recovery:
+    """In portions. What cannot be written is halved until it is alone, and then stepped over."""
+
+    def __init__(self, database: Database, log: Log, counts: Counter[str]) -> None:
+        self._database = database
+        self._log = log
+        self._counts = counts
+        self._portion = Portion(_FIRST_PORTION, _LARGEST_PORTION)
+        self._cuts = 0
+
+    def recover(self, left: list[int]) -> None:
+        while left:
+            some, left = left[: self._portion.size], left[self._portion.size :]
+            began_at = clock.elapsed()
+            try:
+                self._end(some)
+            except ConnectionLost as error:
+                if self._portion.was_cut():
+                    left = some + left
+                    continue
+                self._step_over(some[0], error)
+                self._cuts += 1
+                if self._cuts == _MOST_CUTS:
+                    raise
+            except JobrunnerError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
+                if self._portion.was_cut():
+                    left = some + left
+                    continue
+                self._end_bare(some, error)
+            else:
+                self._portion.took(clock.elapsed() - began_at)
+
+    def _end(self, some: list[int], *, with_output: bool = True) -> None:
+        work = partial(endings.recover, limit=len(some), only=some, with_output=with_output)
+        recovered: list[Ended] = self._database.write(work)
+        self._database.reach("recover.committed")
         for ended in recovered:
-            log_ended(log, ended, recovered=True)
-        counts["recovered"] += len(recovered)
-        if len(recovered) < _BATCH:
-            return
+            log_ended(self._log, ended, recovered=True)
+        self._counts["recovered"] += len(recovered)
 
-
-def _one_by_one(database: Database, owners: list[str], log: Log) -> list[Ended]:
-    """One of them cannot be written as it is: alone and bare perhaps, else it waits for a person."""
-    recovered = []
-    for run_id in database.read(endings.expired_runs):
-        recover_it = partial(endings.recover, limit=1, owners=owners, only=run_id)
+    def _end_bare(self, some: list[int], error: Exception) -> None:
+        self._log.error("recovery", result="without what it has said", run_id=some[0], error=_first_line(error))
         try:
-            recovered += database.write(recover_it)
+            self._end(some, with_output=False)
         except JobrunnerError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
-            log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
-    return recovered
+        except Exception as again:  # noqa: BLE001 - as above; it waits for a person
+            self._step_over(some[0], again)
+
+    def _step_over(self, run_id: int, error: Exception) -> None:
+        self._log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
 
 
 def _first_line(error: Exception) -> str:

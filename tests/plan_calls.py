@@ -115,7 +115,6 @@ def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Ex
 IDLE: dict[str, Call] = {
     "ticks.is_anything_due": ticks.is_anything_due,
     "ticks.is_suspect_due": ticks.is_suspect_due,
-    "endings.expired_owners": endings.expired_owners,
     "endings.expired_runs": endings.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
@@ -139,8 +138,8 @@ BUSY: dict[str, Call] = {
     "endings.finalize late": lambda connection: endings.finalize(connection, OWNER, Lease(5, "t" * 32), DONE),
     "endings.finalize_all": lambda connection: endings.finalize_all(connection, OWNER, ALL_DONE),
     "endings.recover": lambda connection: endings.recover(connection, 100),
-    "endings.recover of dead owners": lambda connection: endings.recover(connection, 100, owners=[OWNER.name]),
-    "endings.recover only one": lambda connection: endings.recover(connection, 1, only=AT_WORK[-1].run_id + 1),
+    "endings.recover some": lambda connection: endings.recover(connection, 20, only=range(2_000_021, 2_000_041)),
+    "endings.live_runs": lambda connection: endings.live_runs(connection, [OWNER.name]),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "ticks.prune nothing old": pruning(),
     "runs.enqueue": lambda connection: runs.enqueue(connection, NewRun("known", "{}")),

@@ -12,12 +12,13 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobrunner import clock
+from jobrunner.execute.at_work import is_surely_on
 from jobrunner.folders import make_private
 from jobrunner.model import Owner
 
@@ -89,21 +90,22 @@ class GroupFile:
             self._usable = False
 
 
-def kill_leftovers(folder: Path, owners: Iterable[str] = ()) -> int:
+def kill_leftovers(folder: Path, owners: Collection[str] = (), live: Collection[int] = ()) -> int:
     """Kill what dead ticks left at work on this host, and the groups of the named owners, dead or stalled.
 
-    Returns how many processes were killed, after they are gone.
+    Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
+    processes were killed, after they are gone.
     """
     if not folder.is_dir() or not _is_private_folder(folder):
         return 0
-    named = set(owners)
     killed = 0
     for noted in _notes(folder):
         alive = noted.is_alive()
-        if alive and noted.owner not in named:
+        if alive and noted.owner not in owners:
             continue
         if noted.boot == _boot_id():
-            killed += _kill_groups(noted)
+            doomed = [each for each in noted.groups if not (alive and is_surely_on(each, live))]
+            killed += _kill_groups(replace(noted, groups=tuple(doomed)))
         if not alive:
             with suppress(OSError):
                 noted.path.unlink(missing_ok=True)

@@ -88,40 +88,48 @@ def finalize_all(connection: Connection, owner: Owner, ends: Sequence[tuple[Leas
     return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in met]
 
 
-def expired_owners(connection: Connection) -> list[tuple[str, str]]:
-    """(host, owner's name) of every expired lease. Expects any transaction."""
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A run whose lease is over, and whose it was."""
+
+    run_id: int
+    host: str | None
+    owner: str | None
+
+
+def expired_runs(connection: Connection) -> list[Expired]:
+    """All of them. Expects any transaction."""
     columns = job_recoverable.c
-    found = connection.execute(select(columns.host, columns.locked_by).distinct())
-    return [(row.host, row.locked_by) for row in found]
+    return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
 
 
-def expired_runs(connection: Connection) -> list[int]:
-    """The ids of runs whose lease has expired. Expects any transaction."""
-    return sorted(connection.execute(select(job_recoverable.c.id)).scalars())
+def live_runs(connection: Connection, owners: Collection[str]) -> set[int]:
+    """The runs that these owners hold, and whose leases are not over. Expects any transaction."""
+    columns = job_runs.c
+    held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
+    return set(connection.execute(held.where(columns.id.not_in(select(job_recoverable.c.id)))).scalars())
 
 
 def recover(
-    connection: Connection, limit: int, *, owners: Collection[str] | None = None, only: int | None = None
+    connection: Connection, limit: int, *, only: Collection[int] | None = None, with_output: bool = True
 ) -> list[Ended]:
     """End attempts whose lease has expired, of all types, at most ``limit``: a crash is an attempt used.
 
     Rows that another tick recovers at the moment are passed over. No user code is known here, so the
-    default backoff applies. ``owners`` names those whose handlers are stopped; None: all. ``only`` is for a run that
-    could not be written together with others: this time without what its handler said.
+    default backoff applies. ``only`` names those whose handlers are stopped; None: all. Without ``with_output``, what
+    the handler said is dropped: for a run that cannot be written as it is.
     """
     # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
     # meanwhile: a lease renewed at this moment is passed over.
     by_index = (job_recoverable.c.host, job_recoverable.c.id)
     expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit)
     expired = expired.with_for_update(skip_locked=True, key_share=True)
-    if owners is not None:
-        expired = expired.where(job_recoverable.c.locked_by.in_(owners))
     if only is not None:
-        expired = expired.where(job_recoverable.c.id == only)
+        expired = expired.where(job_recoverable.c.id.in_(only))
     columns = job_runs.c
     ids = list(connection.execute(expired).scalars())
     found = connection.execute(_standing(columns.locked_by, columns.output).where(columns.id.in_(ids)))
-    ended = _end(connection, [(row, _expired(row, with_output=only is None)) for row in found])
+    ended = _end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
