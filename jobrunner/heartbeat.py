@@ -47,7 +47,7 @@ class News(Enum):
 class _Held:
     renewed_at: float
     kill: Callable[[], None] = lambda: None
-    is_over: bool = False
+    over_at: float | None = None
     told: set[News] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
 
@@ -90,9 +90,9 @@ class Heartbeat(TickThread):
                 self._held[lease].kill = kill
 
     def is_over(self, lease: Lease) -> None:
-        """The handler has ended: go on renewing until the finalize is written, but there is nobody to stop."""
+        """The handler has ended: there is nobody to stop. Renewed until the end is written, for one lease at most."""
         with self._lock:
-            self._held[lease].is_over = True
+            self._held[lease].over_at = clock.elapsed()
 
     def let_go(self, *leases: Lease) -> None:
         """The runs are finalized, or somebody else's."""
@@ -103,7 +103,12 @@ class Heartbeat(TickThread):
     def held(self) -> list[Lease]:
         """The leases that are being renewed, the one that was not for the longest time first."""
         with self._lock:
-            return sorted(self._held, key=lambda lease: self._held[lease].renewed_at)
+            renewed = [lease for lease, held in self._held.items() if self._is_renewed(held)]
+            return sorted(renewed, key=lambda lease: self._held[lease].renewed_at)
+
+    def _is_renewed(self, held: _Held) -> bool:
+        # An end that the database refuses for good must not keep its run, and its tick, for ever.
+        return held.over_at is None or clock.elapsed() <= held.over_at + self._lease_seconds
 
     def count_held(self) -> int:
         """How many leases there are to be renewed."""
@@ -113,7 +118,8 @@ class Heartbeat(TickThread):
         """Those of the leases that a write of the main thread should renew along with its own work."""
         with self._lock:
             before = clock.elapsed() - self._lease_seconds * _DUE_SHARE
-            return [lease for lease, held in self._held.items() if held.renewed_at <= before]
+            due = [lease for lease, held in self._held.items() if held.renewed_at <= before]
+            return [lease for lease in due if self._is_renewed(self._held[lease])]
 
     def time_left(self, lease: Lease) -> float:
         """Seconds until the lease is over unless it is renewed; negative once it is."""
@@ -240,14 +246,14 @@ class Heartbeat(TickThread):
     def _kill(self, lease: Lease) -> None:
         with self._lock:
             held = self._held.get(lease)
-        if held is not None and not held.is_over:
+        if held is not None and held.over_at is None:
             # From the watch's thread: the main loop may be what is stuck.
             held.kill()
 
     def _tell(self, news: News, lease: Lease) -> None:
         with self._lock:
             held = self._held.get(lease)
-            if held is None or held.is_over or news in held.told:
+            if held is None or held.over_at is not None or news in held.told:
                 return
             held.told.add(news)
         self.news.put((news, lease))
