@@ -9,17 +9,18 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
+from jobrunner.portion import Portion
 from jobrunner.store import claims, holding, ticks
-from jobrunner.store.claims import Claim, GivenBack
+from jobrunner.store.claims import Claim, ClaimRequest, GivenBack
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.holding import Renewal
 
 _LOOK_AGAIN_SECONDS = 1.0
-_MOST_HELD = 10_000
+_FIRST_CLAIMED, _MOST_HELD = 100, 10_000
 """Runs in one tick's hand: all of them are to be renewed in each beat."""
 
 
@@ -27,12 +28,16 @@ _MOST_HELD = 10_000
 class Claimed:
     """The runs of one claim. ``sent_at`` is when their leases began, on the clock of ``clock.elapsed``.
 
-    ``places`` is how many more places of the host this tick may use.
+    ``places`` is how many more places of the host this tick may use; ``may_be_more`` tells that more may be due, since
+    it took as many as it asked for, or failed. ``unreadable`` were claimed without their payloads, which could not be
+    read: they end so.
     """
 
     runs: list[ClaimedRun]
     places: int
     sent_at: float
+    may_be_more: bool
+    unreadable: Sequence[ClaimedRun] = ()
 
 
 class Claimer:
@@ -49,6 +54,8 @@ class Claimer:
         self._unanswered: set[str] = set()
         self._unwanted: list[Lease] = []
         self._locked: set[Lease] = set()
+        self._portion = Portion(_MOST_HELD, config.lease, first=_FIRST_CLAIMED)
+        self._is_next_bare = False
         self._look_at = 0.0
         self._give_back_at = 0.0
 
@@ -66,11 +73,11 @@ class Claimer:
 
         ``busy`` is how many of them this tick uses; ``room`` and ``most`` are as in ``ClaimRequest``.
         """
-        request = claims.ClaimRequest(
+        request = ClaimRequest(
             owner=self._owner,
             token=secrets.token_hex(16),
             policies=policies,
-            limit=min(limit, _MOST_HELD - self._heartbeat.count_held()),
+            limit=min(limit, self._portion.size, _MOST_HELD - self._heartbeat.count_held()),
             places=self._config.concurrency,
             lease=self._config.lease,
             busy=busy,
@@ -78,6 +85,7 @@ class Claimer:
             most=most or {},
             apart=self.apart,
             suspect=suspect,
+            bare=self._is_next_bare,
         )
         # Where writers starve each other, every write also renews the leases.
         due = self._heartbeat.due() if self._database.waits_unfairly else []
@@ -87,13 +95,41 @@ class Claimer:
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
-        claim, renewal = self._database.write(work)
+        try:
+            claim, renewal = self._database.write(work)
+        except DatabaseUnavailable as error:
+            self._note_failure(request, error, clock.elapsed() - sent_at)
+            raise
+        except JobrunnerError:
+            raise
+        except Exception as error:
+            # Whatever the row is, it must not keep the others back.
+            self._unanswered.remove(request.token)
+            if request.bare:
+                raise
+            self._note_failure(request, error)
+            return Claimed([], 0, sent_at, may_be_more=True)
         self._unanswered.remove(request.token)
+        self._is_next_bare = False
+        if claim.runs:
+            self._portion.took(clock.elapsed() - sent_at)
         self._heartbeat.renewed(renewal.renewed, sent_at)
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")
-        return Claimed(claim.runs, claim.places, sent_at)
+        may_be_more = 0 < request.limit <= len(claim.runs)
+        if request.bare:
+            return Claimed([], claim.places, sent_at, may_be_more, unreadable=claim.runs)
+        return Claimed(claim.runs, claim.places, sent_at, may_be_more)
+
+    def _note_failure(self, request: ClaimRequest, error: Exception, seconds: float | None = None) -> None:
+        """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
+        if seconds is not None and not self._portion.is_cut(seconds):
+            return
+        self._portion.size = 1
+        self._is_next_bare = request.limit == 1 and not request.bare
+        told = "without the payload" if self._is_next_bare else "one by one"
+        self._log.warning("claim", result=told, error=f"{type(error).__name__}: {error}".splitlines()[0][:300])
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""

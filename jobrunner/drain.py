@@ -257,7 +257,7 @@ class Drain:
             wanted = min(wanted, self._config.batch - self.counts["claimed"])
         if wanted > 0:
             claimed = self._claimer.take(policies, wanted, busy=self._staff.busy(), room=room, most=crew.most())
-            if len(claimed.runs) < wanted:
+            if not claimed.may_be_more:
                 crew.look_again_in(self._look_again_seconds())
             self._in_hand.take(claimed)
         if crew.look_at <= clock.elapsed() and (spare := crew.growth()):

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.errors import ConnectionLost, JobrunnerError
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log
 from jobrunner.model import Lease
 from jobrunner.portion import Portion
@@ -74,7 +74,7 @@ class Heartbeat(TickThread):
         self._closing = False
         # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
         self._locked: list[Lease] = []
-        self._portion = Portion(_FIRST_PORTION, _LARGEST_PORTION)
+        self._portion = Portion(_LARGEST_PORTION, lease, first=_FIRST_PORTION)
         self._turned_at = self._beat_at = clock.elapsed()
         watch.add(self._database, self._fence)
 
@@ -199,8 +199,9 @@ class Heartbeat(TickThread):
             began_at = clock.elapsed()
             try:
                 self._renew(some)
-            except ConnectionLost:
-                self._portion.was_cut()
+            except DatabaseUnavailable:
+                if self._portion.is_cut(clock.elapsed() - began_at):
+                    self._portion.was_cut()
                 raise
             self._portion.took(clock.elapsed() - began_at)
 

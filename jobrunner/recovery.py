@@ -7,7 +7,7 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import ConnectionLost, JobrunnerError
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.groups import kill_leftovers
 from jobrunner.log import Log
 from jobrunner.portion import Portion
@@ -16,7 +16,7 @@ from jobrunner.store import endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
 
-_FIRST_PORTION, _LARGEST_PORTION = 50, 500
+_LARGEST_PORTION = 500
 _MOST_CUTS = 3
 """Runs that are cut although they are alone: then it is not the run that is slow, and the tick has other work."""
 
@@ -31,17 +31,17 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
     # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
-    _Recovery(database, log, counts).recover([run.run_id for run in expired])
+    _Recovery(config, database, log, counts).recover([run.run_id for run in expired])
 
 
 class _Recovery:
-    """In portions. What cannot be written is halved until it is alone, and then stepped over."""
+    """In portions. After one that cannot be written they go one by one; one that cannot is stepped over."""
 
-    def __init__(self, database: Database, log: Log, counts: Counter[str]) -> None:
+    def __init__(self, config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
         self._database = database
         self._log = log
         self._counts = counts
-        self._portion = Portion(_FIRST_PORTION, _LARGEST_PORTION)
+        self._portion = Portion(_LARGEST_PORTION, config.lease)
         self._cuts = 0
 
     def recover(self, left: list[int]) -> None:
@@ -50,7 +50,9 @@ class _Recovery:
             began_at = clock.elapsed()
             try:
                 self._end(some)
-            except ConnectionLost as error:
+            except DatabaseUnavailable as error:
+                if not self._portion.is_cut(clock.elapsed() - began_at):
+                    raise
                 if self._portion.was_cut():
                     left = some + left
                     continue

@@ -9,6 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
+from functools import partial
 
 import jobrunner
 from jobrunner import clock, deadlines, names, recovery, scheduling
@@ -21,12 +22,14 @@ from jobrunner.execute.supervisor import Supervisor
 from jobrunner.lingering import Lingering
 from jobrunner.log import Log
 from jobrunner.model import Owner
+from jobrunner.portion import Portion
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
 from jobrunner.watch import Watch, watching
 
 _PRUNE_SECONDS = 1.0
+_MOST_PRUNED = 500
 
 
 def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
@@ -91,7 +94,7 @@ class Tick:
     def _work(self, tick_id: int) -> None:
         recovery.recover(self._config, self._database, self._log, self._counts)
         # Before the expansion: what is given up is in no slot's way.
-        deadlines.end_overdue(self._database, self._log, self._counts)
+        deadlines.end_overdue(self._config, self._database, self._log, self._counts)
         scheduling.expand(self._config, self._database, self._log, self._counts)
         # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
         self._prune()
@@ -104,9 +107,11 @@ class Tick:
         if not self._database.write(ticks.take_prune_turn):
             return
         ends_at = clock.elapsed() + _PRUNE_SECONDS
-        while clock.elapsed() < ends_at:
-            deleted = self._database.write(lambda connection: ticks.prune(connection, self._config.keep))
+        portion = Portion(_MOST_PRUNED, self._config.lease)
+        while (began_at := clock.elapsed()) < ends_at:
+            deleted = self._database.write(partial(ticks.prune, keep=self._config.keep, limit=portion.size))
             self._database.reach("prune.committed")
+            portion.took(clock.elapsed() - began_at)
             self._counts["pruned"] += deleted
             if not deleted:
                 return

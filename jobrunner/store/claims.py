@@ -46,6 +46,7 @@ class ClaimRequest:
     ``busy`` is how many of them the caller itself uses; None: one for each run that it holds. ``room`` is what it has
     room for; None: one run in each place. ``most`` are types of which it wants no more than so many.
     ``suspect`` asks for one run that took its owner down at least twice in a row, instead of for the others.
+    ``bare`` leaves the payloads where they are: what was too much to be read is to be ended unread.
     """
 
     owner: Owner
@@ -60,6 +61,7 @@ class ClaimRequest:
     apart: Collection[str] = ()
     suspect: bool = False
     start: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = _claim_statement(len(request.policies), request.suspect, request.start)
+    statement = _claim_statement(len(request.policies), request.suspect, request.start, request.bare)
     rows = connection.execute(statement, values).mappings().all()
     if rows:
         faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
@@ -172,7 +174,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
     return ClaimedRun(
         lease=Lease(row["id"], row["lease_token"]),
         job_type=row["job_type"],
-        payload=row["payload"],
+        payload=row.get("payload", {}),
         attempt=row["attempts"],
         max_attempts=row["max_attempts"],
         timeout=handwritten.read_timeout(row["timeout"]),
@@ -183,7 +185,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 
 
 @lru_cache(maxsize=64)
-def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
+def _claim_statement(type_count: int, suspect: bool, start: bool, bare: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
     # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
@@ -229,7 +231,7 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
             updated_at=now(),
             **charged,
         )
-        .returning(*(columns[name] for name in _RETURNED))
+        .returning(*(columns[name] for name in _RETURNED if not (bare and name == "payload")))
     )
 
 

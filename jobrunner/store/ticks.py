@@ -32,6 +32,7 @@ from jobrunner.store.views import job_claimable, job_expandable, job_overdue, jo
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500
+"""What one ``prune`` deletes of each kind, unless it is told to delete less."""
 
 
 def open_tick(connection: Connection, owner: Owner, version: str) -> int:
@@ -104,17 +105,17 @@ def take_prune_turn(connection: Connection) -> bool:
     return turn.rowcount == 1
 
 
-def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
-    """Delete one batch of what is older than ``keep`` says; 0 when nothing is left to delete.
+def prune(connection: Connection, keep: Mapping[str, timedelta], limit: int = _BATCH) -> int:
+    """Delete one batch, ``limit`` of each kind, of what is older than ``keep`` says; 0 when nothing is left to delete.
 
     ``keep`` maps the statuses succeeded, cancelled and dead, and ``ticks`` and ``events``, to how long they
     stay. Runs that are not finished are never deleted, nor are idempotency keys.
     """
     deleted = 0
     for status in (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD):
-        deleted += _prune_runs(connection, status, keep[status])
+        deleted += _prune_runs(connection, status, keep[status], limit)
     for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
-        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
+        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(limit)
         # Asked for first: a delete that asks by itself is planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
@@ -122,13 +123,13 @@ def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
     return deleted
 
 
-def _prune_runs(connection: Connection, status: Status, keep: timedelta) -> int:
+def _prune_runs(connection: Connection, status: Status, keep: timedelta, limit: int) -> int:
     columns = job_runs.c
     old = (
         select(columns.id)
         .where(columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < _before(keep))
         .order_by(columns.finished_at)
-        .limit(_BATCH)
+        .limit(limit)
         .with_for_update(skip_locked=True)
     )
     ids = list(connection.execute(old).scalars())
