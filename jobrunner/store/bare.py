@@ -123,6 +123,8 @@ def connection_options(patience_seconds: float, *, given: Container[str]) -> dic
         # Behind a transaction pooler a prepared statement is on another server connection the next time.
         "prepare_threshold": None,
         "application_name": "jobrunner",
+        # Whatever the database's own is: in one without an encoding the driver reads bytes where texts are expected.
+        "client_encoding": "utf8",
         **({} if "keepalives_idle" in given else {"keepalives_idle": 15, "keepalives_interval": 5}),
     }
 

@@ -31,7 +31,19 @@ def open_engine(location: Location, *, patience: timedelta) -> Engine:
         connect_args=bare.connection_options(patience.total_seconds(), given=url.query),
     )
     event.listen(engine, "connect", handwritten.read_any_instant)
+    event.listen(engine, "begin", _read_iso_dates)
     return engine
+
+
+def _read_iso_dates(connection: Connection) -> None:
+    """The driver reads no other dates, and a role or database may default to others.
+
+    Within each transaction, since behind a pooler the next one is on another server connection. The server has told the
+    driver what it will write, so that only who needs it pays for it.
+    """
+    driver: Any = connection.connection.driver_connection
+    if not (driver.pgconn.parameter_status(b"DateStyle") or b"ISO").startswith(b"ISO"):
+        connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
 
 
 def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
