@@ -29,7 +29,7 @@ from jobrunner.store.database import Database
 from jobrunner.watch import Watch, watching
 
 _PRUNE_SECONDS = 1.0
-_MOST_PRUNED = 500
+_FIRST_PRUNED, _MOST_PRUNED = 50, 500
 
 
 def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
@@ -107,13 +107,29 @@ class Tick:
         if not self._database.write(ticks.take_prune_turn):
             return
         ends_at = clock.elapsed() + _PRUNE_SECONDS
-        portion = Portion(_MOST_PRUNED, self._config.lease)
+        portion = Portion(_MOST_PRUNED, self._config.lease, first=_FIRST_PRUNED)
+        kept: set[int] = set()
         while (began_at := clock.elapsed()) < ends_at:
-            deleted = self._database.write(partial(ticks.prune, keep=self._config.keep, limit=portion.size))
+            work = partial(ticks.prune, keep=self._config.keep, limit=portion.size, besides=frozenset(kept))
+            try:
+                pruned = self._database.write(work)
+            except Exception as error:
+                is_database_away = isinstance(error, JobrunnerError) and not portion.is_cut(clock.elapsed() - began_at)
+                if is_database_away:
+                    raise
+                # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.
+                self._log.error(
+                    "prune", result="given up", error=f"{type(error).__name__}: {error}".splitlines()[0][:300]
+                )
+                return
             self._database.reach("prune.committed")
             portion.took(clock.elapsed() - began_at)
-            self._counts["pruned"] += deleted
-            if not deleted:
+            self._counts["pruned"] += pruned.deleted
+            if pruned.kept and not kept:
+                self._log.warning("prune", result="kept", run_id=min(pruned.kept), error=pruned.reason)
+            kept.update(pruned.kept)
+            self._counts["kept"] = len(kept)
+            if not pruned.deleted and not pruned.kept:
                 return
 
     def _drain(self, tick_id: int) -> None:

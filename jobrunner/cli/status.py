@@ -169,7 +169,7 @@ def _done(counts: object) -> str:
     return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
 
 
-_COUNTED = ("recovered", "expanded", "skipped", "pruned", "claimed", "succeeded", "failed", "dead", "cancelled")
+_COUNTED = ("recovered", "expanded", "skipped", "pruned", "kept", "claimed", "succeeded", "failed", "dead", "cancelled")
 
 
 def _progress(progress: object) -> str:
