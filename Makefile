@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test lint check clean format bench bench-peers bench-full bench-readme
+.PHONY: broken help install demo test test-long lint check clean format bench bench-peers bench-full bench-readme
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ demo: $(INSTALLED)-demo ## Show jobrunner at work in a small application
 
 test: $(INSTALLED)-test ## Run the tests on SQLite and on a PostgreSQL of their own
 	@$(VENV)/bin/python -m pytest -n auto $(ARGS)
+
+test-long: $(INSTALLED)-test ## Run the tests that take long: months of slots, large tables, all faults
+	@$(VENV)/bin/python -m pytest -n auto --long --timeout 3600 $(ARGS)
 
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
 	@$(VENV)/bin/ruff check --quiet .

@@ -17,8 +17,9 @@ from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.model import PLACES, Declaration, Source
 from jobrunner.payload import DEFAULT_LIMIT_BYTES
 from jobrunner.scheduling import plan
-from jobrunner.store import changes, declared
+from jobrunner.store import changes, declared, obstacles
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.obstacles import Former
 
 Row = Any
 """A row of ``job_definitions``, with the database's now."""
@@ -74,6 +75,12 @@ class Declared:
                     f"two schedules are named {each.name!r}: one of {_told(other)} and one of {_told(each)};"
                     " rename one, or take it out"
                 )
+        for each in self.declarations:
+            if each.renamed_from in by_name:
+                raise ConfigurationError(
+                    f"the schedule {each.name!r} of {_told(each)} says renamed_from {each.renamed_from!r}, which is"
+                    " declared still; take one of them out"
+                )
 
 
 def look(database: Database, wanted: Declared) -> Difference:
@@ -89,11 +96,17 @@ def apply(database: Database, wanted: Declared, actor: str) -> Difference:
     return database.write(partial(_apply, wanted=wanted, actor=actor))
 
 
+def former_runs(database: Database, wanted: Declared) -> list[Former]:
+    """What keeps declared schedules from making runs before it has ended: runs of the types that they had before."""
+    declared_names = {each.name for each in wanted.declarations}
+    return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
+
+
 def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
     declared.hold(connection)
     difference = _compared(connection, wanted, lock=True)
     asked = partial(plan, payload_limit=wanted.payload_limit)
-    declared.disable(connection, difference.gone, actor)
+    changes.mark_removed(connection, difference.gone, asked, actor)
     for each in difference.edited:
         changes.redeclare(connection, each.row, each.declaration, asked, actor)
     for row, declaration in difference.back:
@@ -107,10 +120,16 @@ def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
 
 def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Difference:
     by_name = {each.name: each for each in wanted.declarations}
-    found = declared.definitions(connection, by_name, lock=lock)
+    renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
+    found = declared.definitions(connection, [*by_name, *renamed], lock=lock)
+    taken = {row["name"] for row in found}
     difference = Difference()
     for row in found:
         declaration = by_name.pop(row["name"], None)
+        new = renamed.get(row["name"])
+        # Once it has been renamed, or after a rollback and back, each has a row of its own.
+        if declaration is None and row["removed_at"] is None and new is not None and new.name not in taken:
+            declaration = by_name.pop(new.name)
         if declaration is None:
             _note_undeclared(difference, row, wanted)
         elif row["removed_at"] is not None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from inspect import Parameter
 from typing import Any
 
-from jobrunner.errors import BadPayload, ConfigurationError
+from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
 
 # JSON has one kind of number: an int is fine where a float is asked for, a bool is never a number.
 _FITS: dict[Any, Callable[[object], bool]] = {
@@ -44,7 +44,7 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
 
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
-    """Raise BadPayload, naming the argument that does not fit."""
+    """Raise PayloadMismatch, naming the argument that does not fit; BadPayload for what fits no handler at all."""
     _check(_described(function), payload)
 
 
@@ -59,14 +59,16 @@ def _check(described: _Described, payload: Mapping[str, Any]) -> None:
         raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
     for name in payload:
         if name not in described.arguments and (not described.takes_any or name == described.context):
-            raise BadPayload(f"unexpected argument {name!r}; the handler takes {_listed(list(described.arguments))}")
+            raise PayloadMismatch(
+                f"unexpected argument {name!r}; the handler takes {_listed(list(described.arguments))}"
+            )
     for name, argument in described.arguments.items():
         if name not in payload:
             if argument.is_required:
-                raise BadPayload(f"missing argument {name!r}")
+                raise PayloadMismatch(f"missing argument {name!r}")
         elif not argument.fits(payload[name]):
             kind = type(payload[name]).__name__
-            raise BadPayload(f"argument {name!r} must be {_shown(argument.hint)}, not {kind}")
+            raise PayloadMismatch(f"argument {name!r} must be {_shown(argument.hint)}, not {kind}")
 
 
 @dataclass(frozen=True, slots=True)

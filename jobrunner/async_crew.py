@@ -99,7 +99,7 @@ class AsyncCrew(Crew):
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
-        self.policies = {policy.job_type: policy for policy in policies}
+        super().learn(policies)
         self._most = sum(policy.concurrency or 1 for policy in policies)
         if policies:
             self._handlers.allow_one_more()
@@ -133,7 +133,8 @@ class AsyncCrew(Crew):
         policy = self.policies[run.job_type]
         attempt = AsyncAttempt(run, policy, child)
         limit, grace = self._config.payload_limit, self._config.grace
-        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before))
+        slot = self._supervisor.page.slot_of(run.lease)
+        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before, slot=slot))
         self._at_work += 1
         return attempt
 

@@ -22,9 +22,9 @@ from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.payload import check_payload
 
-NOT_BEGUN = "not_begun"
 _LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 _STACKS_SECONDS = 0.1
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Why(Enum):
@@ -37,8 +37,13 @@ class Why(Enum):
     LEASE_LOST = "its lease was lost"
 
 
-def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float) -> Frame:
-    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``."""
+def run_frame(
+    run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float, slot: int | None
+) -> Frame:
+    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``.
+
+    ``slot`` is where it says that it begins the run, in the page of ``execute.begun``.
+    """
     timeout = run.timeout
     return {
         "kind": "run",
@@ -55,12 +60,8 @@ def run_frame(run: ClaimedRun, policy: Policy, *, result_limit: int, grace: time
         "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
         "result_limit": result_limit,
         "begin_before": begin_before,
+        "slot": slot,
     }
-
-
-def not_begun(run: ClaimedRun) -> Frame:
-    """What a child says of a run that it has not begun, and will not."""
-    return {"kind": "report", "run_id": run.lease.run_id, "outcome": NOT_BEGUN}
 
 
 class Attempt:
@@ -76,6 +77,8 @@ class Attempt:
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed() if began_at is None else began_at
         self.stopping: Why | None = None
+        # It ended in vain, and perhaps because somebody else than this tick has told it to.
+        self.was_told = False
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
         self._bytes_seen = self.tail.bytes_written
@@ -149,6 +152,9 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
+        self.was_told = report.get("was_told") is True
+        if outcome == "incompatible":
+            return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if outcome in ("discarded", "snoozed"):
             ending = replace(ending, outcome=Outcome(outcome))
         wait = report.get("wait_seconds")
@@ -163,7 +169,18 @@ class Attempt:
             # Its own last resort: this tick stood still when it should have stopped it.
             self.stopping = Why.TIMEOUT
         ending = self._crashed()
-        return ending if self.stopping is None else self._stopped(ending)
+        if self.stopping is not None:
+            return self._stopped(ending)
+        self.was_told = self._may_be_told(ending)
+        return ending
+
+    def _may_be_told(self, ending: Ending) -> bool:
+        return ending.exit_signal in STOP_SIGNALS
+
+    def stopped_with_its_tick(self, ending: Ending) -> Ending:
+        """What it means that it ended so at the moment when the tick, too, was told to stop."""
+        self.stopping = Why.SHUTDOWN
+        return self._stopped(ending)
 
     def _crashed(self) -> Ending:
         status = self.process.exit_status

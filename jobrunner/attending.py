@@ -6,12 +6,15 @@ from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 
-from jobrunner.attempt import NOT_BEGUN, Attempt, Why
+from jobrunner import clock
+from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimed, Claimer
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload
+from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import Process
+from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
@@ -21,6 +24,7 @@ from jobrunner.model import ClaimedRun, Lease
 from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.staff import Staff
+from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
 
 _PROGRESS_BYTES = 4096
@@ -29,6 +33,8 @@ _UNREADABLE = Ending(
     error_type="unreadable",
     error="its payload could not be read in a quarter of the lease, or not at all; see the log of the tick",
 )
+_UNTOLD_SECONDS = 0.3
+"""Who tells all processes of a service to stop has told the tick, too, within so long."""
 
 
 class Attendant:
@@ -44,6 +50,8 @@ class Attendant:
         finalizer: Finalizer,
         log: Log,
         counts: Counter[str],
+        stop: StopRequest,
+        page: BegunPage,
     ) -> None:
         self.attempts: dict[int, Attempt] = {}
         self._config = config
@@ -54,6 +62,10 @@ class Attendant:
         self._finalizer = finalizer
         self._log = log
         self._counts = counts
+        self._told = stop
+        self._page = page
+        # Attempts that may have ended because their service is being stopped; and until when that may show.
+        self._in_doubt: list[tuple[Attempt, Ending, float]] = []
         # How many of the host's places this tick may use, as the last claim has found.
         self._places = 0
 
@@ -65,6 +77,10 @@ class Attendant:
         begin_before = claimed.sent_at + FENCE_SHARE * self._config.lease.total_seconds()
         for run in claimed.runs:
             self._counts["claimed"] += 1
+            if clock.elapsed() > begin_before:
+                # This host has stood still since: by now the run may be somebody else's.
+                self._give_back([run])
+                continue
             begun = self._staff.crew_of(run.job_type).begin(run, begin_before)
             if isinstance(begun, Attempt):
                 self._watch(begun)
@@ -78,6 +94,7 @@ class Attendant:
     def _end_unbegun(self, run: ClaimedRun, ending: Ending) -> None:
         log_claimed(self._log, run)
         self._heartbeat.is_over(run.lease)
+        self._page.forget(run.lease)
         self._finalizer.add(run, ending)
 
     def deal(self, *, take_back: bool = False) -> None:
@@ -112,6 +129,7 @@ class Attendant:
         """When ``advance`` and ``deal`` have something to do."""
         steps = [attempt.next_step_at() for attempt in self.attempts.values()]
         steps += [crew.next_step_at() for crew in self._staff]
+        steps += [until for _, _, until in self._in_doubt]
         return [step for step in steps if step is not None]
 
     def hear_news(self) -> None:
@@ -189,11 +207,35 @@ class Attendant:
         if next_one := crew.is_over(attempt, report):
             self._watch(next_one)
 
+    def is_settled(self) -> bool:
+        """Whether it is known what each end means."""
+        return not self._in_doubt
+
+    def settle(self) -> None:
+        """Decide what was in doubt, as far as that is known by now."""
+        in_doubt, self._in_doubt = self._in_doubt, []
+        for attempt, ending, until in in_doubt:
+            if self._told.at is not None:
+                self._conclude(attempt, attempt.stopped_with_its_tick(ending))
+            elif clock.elapsed() >= until:
+                self._conclude(attempt, ending)
+            else:
+                self._in_doubt.append((attempt, ending, until))
+
     def _end(self, attempt: Attempt, ending: Ending) -> None:
         self._database.reach("attempt.ended")
-        lease = attempt.run.lease
-        self._heartbeat.is_over(lease)
+        self._heartbeat.is_over(attempt.run.lease)
+        self._page.forget(attempt.run.lease)
         self._staff.look_soon()
+        if attempt.was_told:
+            # A service manager tells all processes of a service: whether it does, the tick may hear a moment later.
+            self._in_doubt.append((attempt, ending, clock.elapsed() + _UNTOLD_SECONDS))
+            self.settle()
+        else:
+            self._conclude(attempt, ending)
+
+    def _conclude(self, attempt: Attempt, ending: Ending) -> None:
+        lease = attempt.run.lease
         if attempt.stopping is Why.LEASE_LOST:
             self._heartbeat.let_go(lease)
             self._counts["lost"] += 1

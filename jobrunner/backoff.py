@@ -103,3 +103,6 @@ def _share(jitter: float) -> float:
 
 DEFAULT = exponential("1m", cap="30m")
 """1 m, 2 m, 4 m and so on, capped at 30 m, ±20 %. Also used where someone else than the owner ends an attempt."""
+
+UNTIL_DEPLOYED = fixed("22.5s", jitter=1 / 3)
+"""15 to 30 s, until a run that does not fit this code is tried again: by then a deploy may be further."""

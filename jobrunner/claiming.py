@@ -10,6 +10,7 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
+from jobrunner.execute.begun import BegunPage
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
@@ -43,12 +44,15 @@ class Claimed:
 class Claimer:
     """The main thread's claims. Every method raises DatabaseUnavailable when the database is away."""
 
-    def __init__(self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log) -> None:
+    def __init__(
+        self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log, page: BegunPage
+    ) -> None:
         self._config = config
         self._owner = owner
         self._database = database
         self._heartbeat = heartbeat
         self._log = log
+        self._page = page
         # The async types of this host, whoever claims them: their runs take no places.
         self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
@@ -95,6 +99,7 @@ class Claimer:
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
+        self._page.note_claim(request.token)
         try:
             claim, renewal = self._database.write(work)
         except DatabaseUnavailable as error:
@@ -105,11 +110,14 @@ class Claimer:
         except Exception as error:
             # Whatever the row is, it must not keep the others back.
             self._unanswered.remove(request.token)
+            self._page.forget_claim(request.token)
             if request.bare:
                 raise
             self._note_failure(request, error)
             return Claimed([], 0, sent_at, may_be_more=True)
         self._unanswered.remove(request.token)
+        self._page.note(run.lease for run in claim.runs)
+        self._page.forget_claim(request.token)
         self._is_next_bare = False
         if claim.runs:
             self._portion.took(clock.elapsed() - sent_at)
@@ -187,6 +195,7 @@ class Claimer:
             self._unwanted.remove(lease)
             self._locked.discard(lease)
             self._heartbeat.let_go(lease)
+            self._page.forget(lease)
 
     def give_back_unanswered(self) -> int:
         """Undo claims whose COMMIT got no answer; how many runs that were.
@@ -203,8 +212,11 @@ class Claimer:
             return {token: claims.give_back(connection, token) for token in self._unanswered}
 
         given = self._database.write(work)
+        for token in self._unanswered:
+            self._page.forget_claim(token)
         self._unanswered.clear()
         locked = [Lease(run_id, token) for token, each in given.items() for run_id in each.locked]
+        self._page.note(locked)
         self._heartbeat.hold(locked, clock.elapsed())
         self._unwanted += locked
         self._locked.update(locked)

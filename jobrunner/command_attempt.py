@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from jobrunner.attempt import Attempt
+from jobrunner.attempt import STOP_SIGNALS, Attempt
 from jobrunner.commands import Command
 from jobrunner.execute.command import CommandLine, CommandProcess
+from jobrunner.execute.launch import LATE
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun
 from jobrunner.payload import check_payload, encode_payload
 
 
-def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta) -> CommandLine:
-    """What to start for a run. Raises BadPayload where the payload does not fit the command, or is none."""
+def command_line(
+    command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta, begin_before: float
+) -> CommandLine:
+    """What to start for a run. Raises BadPayload: PayloadMismatch where it only does not fit the command."""
     # Once more: a row may have been changed by hand.
     payload = check_payload(run.payload, sys.maxsize)
     last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()
@@ -26,6 +29,7 @@ def command_line(command: Command, run: ClaimedRun, environ: Mapping[bytes, byte
         env=command.environment_for(run, environ),
         stdin=(encode_payload(payload) if command.stdin is None else command.stdin).encode(),
         alarm_seconds=last_resort,
+        begin_before=begin_before,
     )
 
 
@@ -42,10 +46,20 @@ class CommandAttempt(Attempt):
         if step != "interrupt":
             super()._send(step)
 
+    def _may_be_told(self, ending: Ending) -> bool:
+        if ending.exit_signal is not None:
+            return ending.exit_signal in STOP_SIGNALS
+        # Those that clean up before they end say anything then; only what was declared to mean something else does.
+        is_declared = self.process.exit_status in self._command.discard_codes
+        return ending.outcome is not Outcome.SUCCEEDED and not is_declared
+
     def _crashed(self) -> Ending:
         ending = super()._crashed()
         status = self.process.exit_status
-        if refusal := self._refusal():
+        refusal = self._refusal()
+        if refusal == LATE:
+            return replace(ending, outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
+        if refusal:
             return replace(ending, outcome=Outcome.FAILED, error_type="not_started", error=refusal)
         if status is None or status < 0:
             return replace(ending, error=(ending.error or "").replace("the handler's process", "the command"))

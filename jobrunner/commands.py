@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobrunner.errors import BadPayload, ConfigurationError
+from jobrunner.errors import ConfigurationError, PayloadMismatch
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.text import iso_instant
@@ -41,12 +41,20 @@ class Command:
     stdin: str | None = None
 
     def arguments_for(self, run: ClaimedRun) -> list[str]:
-        """The argument list of one run. Raises BadPayload where a placeholder has nothing to stand for."""
+        """The argument list of one run. Raises PayloadMismatch where a placeholder has nothing to stand for."""
         arguments: list[str] = []
         for argument in self.argv:
             match = _PLACEHOLDER.fullmatch(argument)
             arguments.append(argument if match is None else _filled(match.group(1), run, "--" in arguments))
         return arguments
+
+    def check_payload(self, payload: Mapping[str, object]) -> None:
+        """Raise BadPayload where a placeholder would have nothing to stand for."""
+        names = [match.group(1) for each in self.argv if (match := _PLACEHOLDER.fullmatch(each))]
+        for name in names:
+            if name.startswith(_PAYLOAD):
+                # What follows a "--" may begin with a dash; whether it does is looked at when it is filled in.
+                _from_payload(name.removeprefix(_PAYLOAD), payload, may_be_option=True)
 
     def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The whole environment of one run: the tick's without the database's URL, the ids, and ``env``.
@@ -116,20 +124,20 @@ def _filled(name: str, run: ClaimedRun, may_be_option: bool) -> str:
     if not name.startswith(_PAYLOAD):
         value = _fields_of(run)[name]
         if value is None:
-            raise BadPayload(f"the command asks for {{{name}}}, but this run stands for no slot of a schedule")
+            raise PayloadMismatch(f"the command asks for {{{name}}}, but this run stands for no slot of a schedule")
         return value
     return _from_payload(name.removeprefix(_PAYLOAD), run.payload, may_be_option)
 
 
 def _from_payload(key: str, payload: Mapping[str, object], may_be_option: bool) -> str:
     if not isinstance(payload, Mapping) or key not in payload:
-        raise BadPayload(f"the command asks for {{payload.{key}}}, which the payload does not have")
+        raise PayloadMismatch(f"the command asks for {{payload.{key}}}, which the payload does not have")
     value = payload[key]
     if isinstance(value, bool | int | float):
         value = json.dumps(value)
     if not isinstance(value, str):
-        raise BadPayload(f"the command asks for {{payload.{key}}}, which is not text or a number")
+        raise PayloadMismatch(f"the command asks for {{payload.{key}}}, which is not text or a number")
     if value.startswith("-") and not may_be_option:
         # A payload is data: it must not be able to switch on an option of the program.
-        raise BadPayload(f'the value of {{payload.{key}}} begins with "-"; put "--" before it in the command')
+        raise PayloadMismatch(f'the value of {{payload.{key}}} begins with "-"; put "--" before it in the command')
     return value

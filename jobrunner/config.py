@@ -50,6 +50,7 @@ class Config(NamedTuple):
     linger: timedelta
     grace: timedelta
     start_limit: timedelta
+    deploy_grace: timedelta
     concurrency: int
     batch: int
     strict: bool
@@ -80,6 +81,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         linger=reader.duration("linger", "0s", _check_linger),
         grace=reader.duration("grace", "10s"),
         start_limit=reader.duration("start_limit", "30s"),
+        deploy_grace=reader.duration("deploy_grace", "10m"),
         concurrency=reader.number("concurrency", 4, 1, 1000),
         batch=reader.number("batch", 10_000, 1, 10_000_000),
         strict=reader.switch("strict"),

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from jobrunner import clock
 from jobrunner.attempt import Attempt
 from jobrunner.command_attempt import CommandAttempt, command_line
 from jobrunner.commands import Command
 from jobrunner.config import Config
-from jobrunner.errors import BadPayload
+from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.supervisor import Said, Supervisor
 from jobrunner.lifecycle import Ending, Outcome
@@ -22,11 +22,23 @@ from jobrunner.model import ClaimedRun, Policy, Room
 
 
 class Crew(ABC):
-    """``policies`` are those of the job types that it serves; empty while they are not known."""
+    """``policies`` are those of the job types that it claims; empty while they are not known.
+
+    ``known`` has also those of types that it claims no more, of which it may have runs in hand.
+    """
 
     def __init__(self) -> None:
         self.policies: Mapping[str, Policy] = {}
+        self.known: Mapping[str, Policy] = {}
         self.look_at = 0.0
+
+    def learn(self, policies: Sequence[Policy]) -> None:
+        """These are the job types that it serves."""
+        self.policies = self.known = {policy.job_type: policy for policy in policies}
+
+    def retire(self, job_types: Collection[str]) -> None:
+        """Claim no more runs of these types, and begin none: they are another code's now."""
+        self.policies = {name: policy for name, policy in self.policies.items() if name not in job_types}
 
     def look_soon(self) -> None:
         """Something has changed: there may be work again."""
@@ -109,7 +121,7 @@ class CommandCrew(Crew):
 
     def __init__(self, config: Config, supervisor: Supervisor, commands: Mapping[str, Command]) -> None:
         super().__init__()
-        self.policies = {name: command.policy for name, command in commands.items()}
+        self.learn([command.policy for command in commands.values()])
         self._config = config
         self._supervisor = supervisor
         self._commands = commands
@@ -132,9 +144,12 @@ class CommandCrew(Crew):
     def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | Ending | None:
         command = self._commands[run.job_type]
         try:
-            line = command_line(command, run, os.environb, self._config.grace)
+            line = command_line(command, run, os.environb, self._config.grace, begin_before)
+        except PayloadMismatch as error:
+            return Ending(Outcome.INCOMPATIBLE, error_type="bad_payload", error=str(error))
         except BadPayload as error:
             return Ending(Outcome.DISCARDED, error_type="bad_payload", error=str(error))
+        self._supervisor.page.begun(run.lease)
         try:
             process = self._supervisor.start_command(line)
         except (OSError, ValueError) as error:

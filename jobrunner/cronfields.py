@@ -116,6 +116,15 @@ def _without_idle_steps(kind: _Kind, part: str) -> str:
     return ",".join(items)
 
 
+def ours_in(expression: str) -> str | None:
+    """The first item that is ours alone, such as ``6#1`` or ``L``: no cron reads it as it looks."""
+    fields = read(expression)
+    for kind, part in zip(_KINDS, (fields.minute, fields.hour, fields.day, fields.month, fields.weekday), strict=True):
+        if kind.ours and (found := next(filter(kind.ours.fullmatch, part.split(",")), None)):
+            return found
+    return None
+
+
 def quoted(text: object) -> str:
     """`text` fit for one line of an error: control characters escaped, cut when long."""
     shown = ascii(text)

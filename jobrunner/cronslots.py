@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import islice, pairwise
 
 from jobrunner import zones
 from jobrunner.cronfields import SOME_MIDNIGHT, Fields
@@ -24,6 +25,7 @@ _LOOK_BACK = timedelta(hours=4)
 _REACH = timedelta(days=2)
 _WINDOW = timedelta(days=100)
 _INSTANT_BEFORE = timedelta(microseconds=1)
+_DAY, _YEAR = timedelta(days=1), timedelta(days=366)
 # Room for the look back, for the reach and for local clocks at both ends of the calendar.
 EARLIEST = datetime(1, 1, 10, tzinfo=UTC)
 LATEST = datetime(9999, 12, 20, tzinfo=UTC)
@@ -84,6 +86,10 @@ class CronSlots:
             if found is not None:
                 first, last, count = (first or found[0], found[1], count + found[2])
         return None if first is None or last is None else (first, last, count)
+
+    def shortest_interval(self) -> timedelta:
+        """The least time from one slot to the next, on a clock that never shifts; a year where that is longer."""
+        return _shortest_interval(self.fields)
 
     def _each(self, after: datetime, until: datetime) -> Iterator[datetime]:
         for stretch in _stretches(self.fields.fixed_time, self.zone, after, until):
@@ -166,6 +172,23 @@ def _tally(fields: Fields, stretch: _Stretch) -> tuple[datetime, datetime, int] 
     if first is None or last is None:
         return None
     return stretch.instant(first), stretch.instant(last), 1 if stretch.all_at else count
+
+
+@lru_cache(maxsize=256)
+def _shortest_interval(fields: Fields) -> timedelta:
+    times = _times_of_day(fields.minute, fields.hour)
+    within = min((later - time for time, later in pairwise(times)), default=_YEAR)
+    over_midnight = times[0] + _DAY - times[-1]
+    if within <= over_midnight:
+        return within
+    nearest = _YEAR
+    # So many show how near days of any rule come to each other.
+    some_days = islice(readings(fields.days_only, SOME_MIDNIGHT, SOME_MIDNIGHT + 5 * _YEAR), 60)
+    for day, later in pairwise(some_days):
+        nearest = min(nearest, later - day)
+        if nearest == _DAY:
+            break
+    return min(within, nearest - _DAY + over_midnight)
 
 
 @lru_cache(maxsize=256)

@@ -62,10 +62,19 @@ class Drain:
             database, watch, lease=config.lease, every=config.heartbeat, log=log, wake=supervisor.wake
         )
         self._finalizer = Finalizer(config, owner, database, self._heartbeat, log, self.counts, watch, supervisor.wake)
-        self._claimer = Claimer(config, owner, database, self._heartbeat, log)
+        self._claimer = Claimer(config, owner, database, self._heartbeat, log, supervisor.page)
         self._staff = Staff(config, supervisor, log, types)
         self._in_hand = Attendant(
-            config, database, self._staff, self._claimer, self._heartbeat, self._finalizer, log, self.counts
+            config,
+            database,
+            self._staff,
+            self._claimer,
+            self._heartbeat,
+            self._finalizer,
+            log,
+            self.counts,
+            stop,
+            supervisor.page,
         )
         self._budget_ends_at = clock.elapsed() + config.budget.total_seconds()
         # None: not asked yet.
@@ -112,7 +121,7 @@ class Drain:
     def _is_settled(self) -> bool:
         """Whether nothing is left to be written, or the database has been away for too long."""
         is_given_out = not self._staff.has_waiting() and self._claimer.is_settled()
-        return self._finalizer.is_settled() and (is_given_out or self._has_given_up())
+        return self._in_hand.is_settled() and self._finalizer.is_settled() and (is_given_out or self._has_given_up())
 
     def _has_given_up(self) -> bool:
         return self._trouble is not None and clock.elapsed() - self._trouble_since >= _TROUBLE_SECONDS
@@ -145,6 +154,7 @@ class Drain:
         for event in events:
             if isinstance(event, Died):
                 self._in_hand.bury(event.process)
+        self._in_hand.settle()
         self._in_hand.advance()
         self._stop_if_told()
         if self._finalizer.work():
@@ -177,6 +187,8 @@ class Drain:
 
     def _learn(self, ready: Ready) -> None:
         if self._staff.handlers.has_learned:
+            if retired := self._staff.compare(ready.policies):
+                self._log.warning("deploy", result="the code has changed; the next tick claims these", types=retired)
             return
         self._staff.learn(ready.policies)
         self._claimer.apart = frozenset(policy.job_type for policy in ready.policies if policy.is_async)
@@ -205,12 +217,19 @@ class Drain:
             lingering.end()
         elif not lingering.has_begun():
             if handlers.has_learned or not self._config.imports:
-                lingering.begin(self._supervisor)
+                self._begin_to_linger(lingering)
         else:
             # Somebody is kept ready: to start a child takes longer than anybody wants to wait.
             self._staff.is_settled()
             if lingering.ask(claimed=self.counts["claimed"], hands_are_free=not self._in_hand.attempts):
                 self._staff.look_soon()
+
+    def _begin_to_linger(self, lingering: Lingering) -> None:
+        try:
+            lingering.begin(self._supervisor)
+        except DatabaseUnavailable:
+            # Whatever keeps it from listening (it is told) keeps no run from being done, as in any tick.
+            self._lingering = None
 
     def _look_again_seconds(self) -> float:
         if self._lingering is not None and self._lingering.has_begun():

@@ -28,6 +28,10 @@ class BadPayload(UsageError):
     """The payload is not something that both databases can hold and every handler can read."""
 
 
+class PayloadMismatch(BadPayload):
+    """The payload does not fit this handler or command. Another version of it may be made for it."""
+
+
 class BadSchedule(UsageError):
     """The cron expression or the time zone cannot be used."""
 
@@ -48,6 +52,14 @@ class RowRefused(JobrunnerError):
         self.definition_ids = definition_ids
 
 
+class RowHeld(JobrunnerError):
+    """Somebody else holds a row that new slots of these definitions need: nothing of the transaction was written."""
+
+    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.definition_ids = definition_ids
+
+
 class UnknownJobType(UsageError):
     """No handler of that name on this host."""
 
@@ -60,6 +72,10 @@ class DatabaseUnavailable(JobrunnerError):
 
 class ConnectionLost(DatabaseUnavailable):
     """An open connection died. Whether the last COMMIT was applied is unknown."""
+
+
+class DatabaseHeld(DatabaseUnavailable):
+    """Somebody else holds a lock on what is needed, and does not let go. Nothing was written."""
 
 
 class ConfigurationError(JobrunnerError):

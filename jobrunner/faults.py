@@ -1,8 +1,8 @@
 """Named places at which a test may kill the process or cut its connection. Free when off.
 
-``JOBRUNNER_FAULT=claim.committed=kill`` kills this process (SIGKILL) the first time that it passes there;
-``=cut`` breaks its database connection. Each passing is noted in the file ``JOBRUNNER_FAULT_TRACE``, so that a
-test can tell a point that was survived from one that was never reached.
+``JOBRUNNER_FAULT=claim.committed=kill`` kills this process (SIGKILL) the first time that it passes there; ``=cut``
+breaks its database connection, and ``=stop`` has it stand still until SIGCONT. Each passing is noted in the file
+``JOBRUNNER_FAULT_TRACE``, so that a test can tell a point that was survived from one that was never reached.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _act(point: str, cut: Callable[[], None] | None) -> None:
         descriptor = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(descriptor, f"{point} {action} {os.getpid()}\n".encode())
         os.close(descriptor)
-    if action == "kill":
+    if action in ("kill", "stop"):
         import signal
 
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL if action == "kill" else signal.SIGSTOP)
     elif action == "cut" and cut is not None:
         cut()

@@ -22,6 +22,7 @@ _KEYS: dict[str, type[Any] | None] = {
     "timezone": str,
     "payload": dict,
     "description": str,
+    "renamed_from": str,
     "misfire": str,
     "misfire_window": None,
     "misfire_most": int,

@@ -201,7 +201,7 @@ class Finalizer:
         due = self._heartbeat.due() if database.waits_unfairly else []
 
         def work(connection: Connection) -> tuple[Answers, Renewal]:
-            answers = endings.finalize_all(connection, self._owner, ends)
+            answers = endings.finalize_all(connection, self._owner, ends, self._config.deploy_grace)
             return answers, holding.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from jobrunner import clock
-from jobrunner.attempt import Attempt, not_begun, run_frame
+from jobrunner.attempt import Attempt, run_frame
 from jobrunner.config import Config
 from jobrunner.crews import Crew
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.reports import not_begun
 from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
 from jobrunner.lifecycle import Ending
 from jobrunner.line import Given, Line
@@ -91,7 +92,7 @@ class HandlerCrew(Crew):
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first greeting has told what there is."""
         self.has_learned = True
-        self.policies = {policy.job_type: policy for policy in policies}
+        super().learn(policies)
 
     # Taking runs.
 
@@ -128,7 +129,10 @@ class HandlerCrew(Crew):
         waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
         self._waiting = []
         for given in waiting:
-            if places > 0 and self._supervisor.idle:
+            if given.run.job_type not in self.policies:
+                # It goes back: an idle child may be of other code than the one whose greeting told of it.
+                self._waiting.append(given)
+            elif places > 0 and self._supervisor.idle:
                 places -= 1
                 begun.append(self._give_to_idle(given))
             elif not self._line_up(given):
@@ -163,14 +167,15 @@ class HandlerCrew(Crew):
     def _frame(self, given: Given) -> Frame:
         return run_frame(
             given.run,
-            self.policies[given.run.job_type],
+            self.known[given.run.job_type],
             result_limit=self._config.payload_limit,
             grace=self._config.grace,
             begin_before=given.begin_before,
+            slot=self._supervisor.page.slot_of(given.run.lease),
         )
 
     def _attempt(self, run: ClaimedRun, child: ChildProcess, began_at: float | None = None) -> Attempt:
-        return Attempt(run, self.policies[run.job_type], child, began_at)
+        return Attempt(run, self.known[run.job_type], child, began_at)
 
     def _open_lines(self) -> list[Line]:
         return [line for line in self._lines.values() if line.is_open()]
@@ -186,8 +191,11 @@ class HandlerCrew(Crew):
         line = self._line_of(attempt)
         if line is None:
             return None
-        if attempt.stopping is not None:
-            # It was sent signals: a fresh one takes its place, and what it started goes with it.
+        if is_last := report.get("is_last") is True:
+            self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
+        if attempt.stopping is not None or is_last:
+            # It was sent signals, or takes no more: a fresh one takes its place, and what it started goes with it.
+            self._call_back(line)
             del self._lines[line.child]
             line.child.kill()
             return None
@@ -204,7 +212,7 @@ class HandlerCrew(Crew):
             if line.holds(run_id):
                 never_begun = self._call_back(line)
                 said = self._supervisor.listen(line.child)
-                return [*said, Said(line.child, not_begun(line.first.run))] if never_begun else said
+                return [*said, Said(line.child, not_begun(line.first.run.lease.run_id))] if never_begun else said
         return []
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
@@ -227,7 +235,10 @@ class HandlerCrew(Crew):
         unwanted = [
             given.run
             for given in self._waiting
-            if all_of_them or given.since <= latest or given.run.lease.run_id == only
+            if all_of_them
+            or given.since <= latest
+            or given.run.lease.run_id == only
+            or given.run.job_type not in self.policies
         ]
         if unwanted:
             self._waiting = [given for given in self._waiting if given.run not in unwanted]

@@ -17,7 +17,7 @@ SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=366)
 
 _NUMBER = re.compile(r"[0-9.]+")
 _LENGTH = re.compile(r"([0-9]+(\.[0-9]+)?(ms|[smhdw]))+")
-_SECOND = timedelta(seconds=1)
+_SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 _EXAMPLE = "'every 10m', or 'every 10m from 2026-01-01T09:00:00Z'"
 
@@ -28,6 +28,11 @@ class Interval:
 
     length: timedelta
     anchor: datetime = EPOCH
+
+    @property
+    def is_on_minutes(self) -> bool:
+        """Whether all its slots are full minutes, as cron's alarms are."""
+        return not (self.length % _MINUTE or (self.anchor - EPOCH) % _MINUTE)
 
     def next_after(self, after: datetime) -> datetime | None:
         """The first slot later than ``after``; None behind the end of the calendar."""
@@ -47,6 +52,10 @@ class Interval:
         while slot is not None and slot <= until:
             yield slot
             slot = self.next_after(slot)
+
+    def shortest_interval(self) -> timedelta:
+        """The time from one slot to the next."""
+        return self.length
 
     def tally(self, after: datetime, until: datetime) -> tuple[datetime, datetime, int] | None:
         """First, last and number of the slots in (after, until]; None where there is none."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from jobrunner import backoff
+from jobrunner.durations import format_duration
 
 MOST_RELEASES_IN_A_ROW = 10
 SUSPECT_AFTER_EXPIRIES = 2
@@ -46,6 +47,7 @@ class Event(StrEnum):
     GIVE_UP = "give up"
     HAND_BACK = "hand back"
     RELEASE = "release"
+    POSTPONE = "postpone"
     DROP = "drop"
     CANCEL = "cancel"
     EXPIRE = "start deadline passed"
@@ -73,6 +75,7 @@ TRANSITIONS = (
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
     Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
+    Transition(Event.POSTPONE, (Status.RUNNING,), Status.FAILED, "does not fit this code: attempts - 1"),
     Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "shut down at work, on_stop = drop"),
     Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
     Transition(Event.EXPIRE, CLAIMABLE, Status.DEAD, "no attempt may start after it"),
@@ -108,6 +111,7 @@ class Outcome(StrEnum):
     RELEASED = "released"
     DROPPED = "dropped"
     SNOOZED = "snoozed"
+    INCOMPATIBLE = "incompatible"
     CANCELLED = "cancelled"
 
 
@@ -131,7 +135,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The columns of a running row that decide where it goes."""
+    """The columns of a running row that decide where it goes.
+
+    ``incompatible_for`` is how long ago it was first found that it does not fit the code that took it.
+    """
 
     attempts: int
     max_attempts: int
@@ -139,6 +146,7 @@ class Standing:
     cancel_requested: bool
     releases: int
     lease_expiries: int
+    incompatible_for: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +167,16 @@ class Verdict:
     error: str | None
 
 
-def decide(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait) -> Verdict:
-    """Where a running row goes when its attempt ends. Success stands; cancel wins over everything else."""
+def decide(
+    run: Standing,
+    ending: Ending,
+    default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait,
+    deploy_grace: timedelta = timedelta(0),
+) -> Verdict:
+    """Where a running row goes when its attempt ends. Success stands; cancel wins over everything else.
+
+    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
+    """
     if ending.outcome is Outcome.SUCCEEDED:
         return _verdict(run, Event.SUCCEED, ending, releases=0, lease_expiries=0)
     if run.cancel_requested:
@@ -173,6 +189,8 @@ def decide(run: Standing, ending: Ending, default_wait: Callable[[int], timedelt
         return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
     if ending.outcome is Outcome.RELEASED:
         return _release(run, ending, default_wait)
+    if ending.outcome is Outcome.INCOMPATIBLE:
+        return _postpone(run, ending, deploy_grace)
     if ending.outcome is Outcome.DROPPED:
         return _verdict(run, Event.DROP, ending)
     return _charge(run, ending, default_wait)
@@ -190,6 +208,17 @@ def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timede
         error=f"handed back {MOST_RELEASES_IN_A_ROW} times in a row; it needs longer than the ticks live",
     )
     return _charge(run, told, default_wait)
+
+
+def _postpone(run: Standing, ending: Ending, grace: timedelta) -> Verdict:
+    # Code and runs of two versions meet in each deploy. Which of them is wrong shows when the deploy must be over.
+    if run.incompatible_for < grace:
+        told = replace(ending, error=f"{ending.error} (tried again for {format_duration(grace)}: a deploy?)")
+        wait = backoff.UNTIL_DEPLOYED.wait(1) if ending.wait is None else ending.wait
+        return _verdict(run, Event.POSTPONE, told, attempts=run.attempts - 1, wait=wait)
+    if grace:
+        ending = replace(ending, error=f"{ending.error}; so it was for {format_duration(grace)}, on every try")
+    return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=0)
 
 
 def _charge(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
+from typing import Any
 
 from jobrunner import clock, deadlines, recovery, scheduling
 from jobrunner.config import Config
@@ -47,6 +48,8 @@ class Lingering:
         self._database = database
         self._log = log
         self._types = types
+        # Whom it relieves, and is relieved by.
+        self._kind: dict[str, Any] = {"types": types, "application": _application(config)}
         self._tick_id = tick_id
         self._counts = counts
         self._ends_at = clock.elapsed() + config.linger.total_seconds()
@@ -71,13 +74,17 @@ class Lingering:
     def begin(self, supervisor: Supervisor) -> None:
         """Listen, and then say so: handlers must be ready to begin a run, for an older tick leaves now.
 
-        Raises DatabaseUnavailable.
+        Raises DatabaseUnavailable, after which it is over: what is due can be worked on all the same.
         """
-        self._doorbell = Doorbell(self._database)
+        try:
+            self._doorbell = Doorbell(self._database)
+        except DatabaseUnavailable as error:
+            self.end(error)
+            raise
         self._supervisor = supervisor
         if self._doorbell.descriptor is not None:
             supervisor.watch(self._doorbell.descriptor)
-        self._database.write(partial(listening.say_listening, tick_id=self._tick_id, types=self._types))
+        self._database.write(partial(listening.say_listening, tick_id=self._tick_id, **self._kind))
         self._log.info("linger", result="listens", types=None if self._types is None else sorted(self._types))
 
     def ask(self, *, claimed: int, hands_are_free: bool) -> bool:
@@ -135,7 +142,7 @@ class Lingering:
         self._has_rung = False
         self._asked_at = clock.elapsed()
         outlook = self._database.read(
-            partial(listening.look_ahead, tick_id=self._tick_id, owner=self._owner, types=self._types)
+            partial(listening.look_ahead, tick_id=self._tick_id, owner=self._owner, **self._kind)
         )
         self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
         if outlook.is_relieved:
@@ -165,3 +172,8 @@ class Lingering:
         if self._supervisor is not None and doorbell.descriptor is not None:
             self._supervisor.unwatch(doorbell.descriptor)
         doorbell.close()
+
+
+def _application(config: Config) -> str:
+    """Whose handlers these are: the name that it has given itself, else where they are and what they are called."""
+    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()

@@ -171,6 +171,7 @@ class Declaration:
     """What somebody (a person, the code, the file) says that a definition should be. ``source`` says who.
 
     ``application`` is whose code or file that is, where several share a database; "" where nobody said.
+    ``renamed_from`` is the name that the definition had before, if it is there under that name still.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Declaration:
     policy: SlotPolicy = SlotPolicy()
     description: str | None = None
     application: str = ""
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

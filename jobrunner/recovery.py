@@ -8,11 +8,12 @@ from functools import partial
 from jobrunner import clock
 from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
-from jobrunner.execute.groups import kill_leftovers
+from jobrunner.execute.begun import abandoned
+from jobrunner.execute.groups import boot_id, is_private_folder, kill_leftovers
 from jobrunner.log import Log
 from jobrunner.portion import Portion
 from jobrunner.report import log_ended
-from jobrunner.store import endings
+from jobrunner.store import claims, endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
 
@@ -30,8 +31,25 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     killed = kill_leftovers(config.state_dir, owners, live)
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
+    _give_back_never_begun(config, database, log, counts)
     # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
     _Recovery(config, database, log, counts).recover([run.run_id for run in expired])
+
+
+def _give_back_never_begun(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+    """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
+    if not config.state_dir.is_dir() or not is_private_folder(config.state_dir):
+        return
+    for left in abandoned(config.state_dir, boot_id()):
+        given = [
+            database.write(partial(claims.give_back, token=token, run_ids=run_ids))
+            for token, run_ids in left.never_begun.items()
+        ]
+        if not any(each.locked for each in given):
+            left.forget()
+        if given_back := sum(each.runs for each in given):
+            counts["released"] += given_back
+            log.warning("released", result="held by a tick that was killed, and never begun", runs=given_back)
 
 
 class _Recovery:

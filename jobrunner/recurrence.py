@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from jobrunner import cronfields, intervals, zones
 from jobrunner.cronslots import EARLIEST, LATEST, CronSlots
@@ -53,6 +53,16 @@ class Recurrence:
     def slots(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """Every slot later than `after` and not later than `until`, ascending."""
         return self._rule().walk(bounded(after), bounded(until))
+
+    def shortest_interval(self) -> timedelta:
+        """The least time from one slot to the next, shifts of the clock aside."""
+        return self._rule().shortest_interval()
+
+    @property
+    def is_on_minutes(self) -> bool:
+        """Whether all slots are full minutes, at which cron starts a tick."""
+        rule = self._rule()
+        return not isinstance(rule, Interval) or rule.is_on_minutes
 
     def latest(self, after: datetime, until: datetime) -> Slots:
         """First, last and number of the slots in (after, until], without walking through each.

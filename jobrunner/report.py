@@ -10,12 +10,15 @@ from jobrunner.store.endings import Ended
 _WORDS = {
     Event.SUCCEED: "succeeded",
     Event.FAIL: "failed",
+    Event.POSTPONE: "postponed",
     Event.GIVE_UP: "dead",
     Event.CANCEL: "cancelled",
     Event.RELEASE: "released",
     Event.DROP: "dropped",
     Event.HAND_BACK: "released",
 }
+
+_WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
 
 
 def log_claimed(log: Log, run: ClaimedRun) -> None:
@@ -30,8 +33,8 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     fields = {"run_id": ended.run_id, "job_type": ended.job_type, "attempt": ended.attempt, "result": word}
     if verdict.error is not None:
         fields |= {"error_type": verdict.error_type, "error": verdict.error}
-    if verdict.event is Event.FAIL:
+    if verdict.event in (Event.FAIL, Event.POSTPONE):
         fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
-    say = log.warning if recovered or verdict.event in (Event.FAIL, Event.GIVE_UP) else log.info
+    say = log.warning if recovered or verdict.event in _WORTH_A_WARNING else log.info
     say("recovered" if recovered else word, **fields)
     return word

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
-from jobrunner.model import Declaration, Source
+from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
 from jobrunner.payload import DEFAULT_LIMIT_BYTES, Payload, check_payload
 from jobrunner.recurrence import Recurrence
-from jobrunner.slot_policies import make_slot_policy
+from jobrunner.slot_policies import check_fits, make_slot_policy
 from jobrunner.text import storable, visible
 
 LONGEST_DESCRIPTION = 1000
@@ -26,10 +26,11 @@ class Schedule:
 
     ``expression`` is what a crontab has, or ``every 10m``. ``payload`` goes into each run. ``name`` is the job type
     unless it is given; several schedules of one handler each need theirs, and ``jobrunner apply`` knows them by it.
-    ``misfire`` ("latest", "skip", "all"), its ``misfire_window`` and ``misfire_most`` say what becomes of slots that
-    were missed, ``overlap`` ("skip", "queue", "allow", "replace") of those that meet an unfinished run. A run that
-    has not begun ``start_deadline`` after its slot is dead. ``jitter`` spreads the starts. There are no slots after
-    ``ends_at`` (an aware datetime), nor after ``max_runs`` runs.
+    ``renamed_from`` is the name before, so that its history stays. ``misfire`` ("latest", "skip", "all"), its
+    ``misfire_window`` and ``misfire_most`` say what becomes of slots that were missed, ``overlap`` ("skip", "queue",
+    "allow", "replace") of those that meet an unfinished run. A run that has not begun ``start_deadline`` after its slot
+    is dead. ``jitter`` spreads the starts. There are no slots after ``ends_at`` (an aware datetime), nor after
+    ``max_runs`` runs.
     """
 
     expression: str
@@ -38,6 +39,7 @@ class Schedule:
     payload: Mapping[str, Any] | None = None
     name: str | None = None
     description: str | None = None
+    renamed_from: str | None = None
     misfire: str | None = None
     misfire_window: Duration | None = None
     misfire_most: int | None = None
@@ -48,7 +50,7 @@ class Schedule:
     max_runs: int | None = None
 
 
-OPTIONS = tuple(field.name for field in fields(Schedule))[5:]
+OPTIONS = tuple(field.name for field in fields(Schedule))[6:]
 """What a schedule may say of its slots, beside when they are: the options of ``make_slot_policy``."""
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
@@ -62,16 +64,33 @@ def declare(
         raise UsageError("the expression and the time zone of a schedule must be texts")
     recurrence = Recurrence.parse(schedule.expression, schedule.timezone)
     options = {name: value for name in OPTIONS if (value := getattr(schedule, name)) is not None}
-    return Declaration(
-        name=check_name(job_type if schedule.name is None else schedule.name),
-        job_type=check_job_type(job_type),
+    declaration = Declaration(
+        name=job_type if schedule.name is None else schedule.name,
+        job_type=job_type,
         schedule=recurrence.expression,
         timezone=recurrence.timezone,
         payload=check_payload({} if schedule.payload is None else schedule.payload, payload_limit),
         source=source,
         policy=make_slot_policy(**options),
-        description=check_description(schedule.description),
+        description=schedule.description,
+        renamed_from=None if schedule.renamed_from is None else check_name(schedule.renamed_from),
     )
+    check(declaration, payload_limit)
+    return declaration
+
+
+def check(said: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Recurrence:
+    """When it fires, if all of it can be said of a schedule: the same rules for a command, code, the file and a row.
+
+    Raises UsageError: one line that says what would be right.
+    """
+    check_name(said.name)
+    recurrence = Recurrence.parse(said.schedule, said.timezone)
+    check_job_type(said.job_type)
+    check_payload(said.payload, payload_limit)
+    check_description(said.description)
+    check_fits(said.policy, recurrence)
+    return recurrence
 
 
 def declare_all(
@@ -121,6 +140,7 @@ def as_data(declaration: Declaration) -> dict[str, Any]:
         "timezone": declaration.timezone,
         "payload": declaration.payload,
         "description": declaration.description,
+        "renamed_from": declaration.renamed_from,
         **options,
         "ends_at": None if ends_at is None else ends_at.isoformat(),
     }

@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 
 from jobrunner import clock, misfire
 from jobrunner.config import Config
-from jobrunner.errors import LimitHeld, RowRefused, UsageError
+from jobrunner.errors import LimitHeld, RowHeld, RowRefused, UsageError
 from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
 from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.model import Definition
-from jobrunner.names import check_job_type
-from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload
-from jobrunner.recurrence import Recurrence
+from jobrunner.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.schedule import check
 from jobrunner.store import expansion, schedules, ticks
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.schedules import Expanded
@@ -45,9 +44,7 @@ def plan(
         # Whoever wrote the row by hand was not checked by anybody yet.
         if definition.problem is not None:
             raise UsageError(definition.problem)
-        recurrence = Recurrence.parse(definition.schedule, definition.timezone)
-        check_job_type(definition.job_type)
-        check_payload(definition.payload, payload_limit)
+        recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))
     return misfire.judge(definition, recurrence, now, unfinished)
@@ -89,6 +86,12 @@ class _Expander:
                     self._pass_over(error)
                 size = max(1, size // 2)
                 continue
+            except RowHeld as error:
+                # One by one from the first: each wait takes a while.
+                if size == 1:
+                    self._postpone(error)
+                size = 1
+                continue
             if found < size:
                 return
             # After a long absence a slot can take milliseconds, and whoever else writes waits for the transaction.
@@ -123,8 +126,17 @@ class _Expander:
         except RowRefused as error:
             self._pass_over(error)
             return
+        except RowHeld as error:
+            self._postpone(error)
+            return
         if expanded is not None:
             _report(expanded, self._log, self._counts)
+
+    def _postpone(self, error: RowHeld) -> None:
+        # Their watermarks have not moved: the next tick sees the same slots.
+        for definition_id in error.definition_ids:
+            self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
+        self._seen.update(error.definition_ids)
 
     def _pass_over(self, error: RowRefused) -> None:
         for definition_id in error.definition_ids:

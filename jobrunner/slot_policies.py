@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, get_args
 
-from jobrunner.durations import Duration, parse_duration
+from jobrunner.durations import Duration, format_duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.model import DEFAULT_MISFIRE_MOST, Misfire, Overlap, SlotPolicy
+from jobrunner.recurrence import Recurrence
 
 MOST_MISFIRES = 10_000
 MOST_RUNS = 10**9
+_BETWEEN_TICKS = timedelta(minutes=1)
 
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -47,6 +49,22 @@ def make_slot_policy(
             " take overlap 'queue' to make up for all of them, or misfire 'latest'"
         )
     return policy
+
+
+def check_fits(policy: SlotPolicy, recurrence: Recurrence) -> None:
+    """Raises UsageError where jitter or start deadline leave the slots of this schedule no chance."""
+    jitter, patience = policy.jitter, policy.start_deadline
+    if jitter is not None and jitter > (shortest := recurrence.shortest_interval()):
+        raise UsageError(
+            f"jitter: {format_duration(jitter)} is longer than the shortest time between two slots,"
+            f" {format_duration(shortest)}, so that a run would be due after the next slot; take at most that"
+        )
+    is_between_ticks = jitter is not None or not recurrence.is_on_minutes
+    if patience is not None and patience <= _BETWEEN_TICKS and is_between_ticks:
+        raise UsageError(
+            f"start_deadline: {format_duration(patience)} can be over before the next tick, since these runs are not"
+            f" due on the minute; take more than {format_duration(_BETWEEN_TICKS)}"
+        )
 
 
 def _choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:

@@ -44,9 +44,19 @@ class Staff:
         self.handlers.learn([policy for policy in wanted if not policy.is_async])
         self._async_handlers.learn([policy for policy in wanted if policy.is_async])
 
+    def compare(self, policies: Sequence[Policy]) -> list[str]:
+        """A later child has greeted. Types that it knows otherwise, or not at all, are retired: its code is another."""
+        told = {policy.job_type: policy for policy in policies}
+        retired = []
+        for crew in (self.handlers, self._async_handlers):
+            changed = [name for name, policy in crew.policies.items() if told.get(name) != policy]
+            crew.retire(changed)
+            retired += changed
+        return sorted(retired)
+
     def crew_of(self, job_type: str) -> Crew:
         """Who serves the type. It must be one that was claimed."""
-        return next(crew for crew in self._crews if job_type in crew.policies)
+        return next(crew for crew in self._crews if job_type in crew.known)
 
     def is_settled(self) -> bool:
         """Whether there is nobody left to wait for before a run is begun; else somebody is called, if need be."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 
@@ -15,8 +15,9 @@ import jobrunner
 from jobrunner import clock, deadlines, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
-from jobrunner.execute.groups import GroupFile
+from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable, JobrunnerError
+from jobrunner.execute.begun import BegunPage
+from jobrunner.execute.groups import GroupFile, boot_id
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Supervisor
 from jobrunner.lingering import Lingering
@@ -26,19 +27,21 @@ from jobrunner.portion import Portion
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
-from jobrunner.watch import Watch, watching
+from jobrunner.watch import Watch
 
 _PRUNE_SECONDS = 1.0
 _FIRST_PRUNED, _MOST_PRUNED = 50, 500
 
 
-def tick(config: Config, database: Database, log: Log, types: Collection[str] | None = None) -> Counter[str]:
+def tick(
+    config: Config, database: Database, watch: Watch, log: Log, types: Collection[str] | None = None
+) -> Counter[str]:
     """Recover, expand, prune, drain; leave a trail; return what was done. ``types`` None: all of this host's.
 
-    Opens its own transactions. Raises SchemaMismatch before anything is written, DatabaseUnavailable and
-    HandlersUnavailable after what could be finalized was.
+    Opens its own transactions, which ``watch`` has an eye on. Raises SchemaMismatch before anything is written,
+    DatabaseUnavailable and HandlersUnavailable after what could be finalized was.
     """
-    with listening() as stop, watching(database, config.lease) as watch:
+    with listening() as stop:
         database.read(migrate.check_schema)
         return Tick(config, database, log, types, stop, watch).run()
 
@@ -92,16 +95,35 @@ class Tick:
         return self._counts
 
     def _work(self, tick_id: int) -> None:
-        recovery.recover(self._config, self._database, self._log, self._counts)
-        # Before the expansion: what is given up is in no slot's way.
-        deadlines.end_overdue(self._config, self._database, self._log, self._counts)
-        scheduling.expand(self._config, self._database, self._log, self._counts)
-        # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
-        self._prune()
-        if not self._config.imports and not self._config.commands:
-            return
-        if self._config.linger or self._database.read(ticks.is_anything_due):
+        held = self._prepare()
+        can_work = self._config.imports or self._config.commands
+        if can_work and (self._config.linger or self._database.read(ticks.is_anything_due)):
             self._drain(tick_id)
+        if held is not None:
+            raise held
+
+    def _prepare(self) -> DatabaseHeld | None:
+        """What comes before the drain. One row that somebody holds keeps its own step from its end, and no other."""
+        common = self._config, self._database, self._log, self._counts
+        steps: dict[str, Callable[[], None]] = {
+            "recover": lambda: recovery.recover(*common),
+            # Before the expansion: what is given up is in no slot's way.
+            "deadlines": lambda: deadlines.end_overdue(*common),
+            "expand": lambda: scheduling.expand(*common),
+            # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
+            "prune": self._prune,
+        }
+        held = None
+        for name, take in steps.items():
+            try:
+                take()
+            except DatabaseHeld as error:
+                if held is not None:
+                    # A whole table, it seems: no reason to wait for it again and again.
+                    raise
+                held = error
+                self._log.warning("held up", step=name, error=str(error))
+        return held
 
     def _prune(self) -> None:
         if not self._database.write(ticks.take_prune_turn):
@@ -137,7 +159,8 @@ class Tick:
         groups = GroupFile(config.state_dir, self._owner, self._mark)
         if not groups.is_usable:
             self._log.warning("state", result="unusable", folder=str(config.state_dir))
-        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands))
+        page = BegunPage(config.state_dir if groups.is_usable else None, self._mark, boot_id())
+        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands), page=page)
         try:
             supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
         except OSError as error:
@@ -164,6 +187,7 @@ class Tick:
                 self._counts.update(drain.counts)
                 supervisor.close()
                 groups.close()
+                page.close()
 
     def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
         trouble = None if self._lingering is None else self._lingering.trouble

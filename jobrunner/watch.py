@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError
 from jobrunner.store.database import Database
+from jobrunner.store.waits import Waits
 
 LONGEST_CALL_SHARE = 0.25
-"""A quarter of the lease: longer than that no call of a tick may hang."""
-_STALL_SHARE = 0.5
+"""A quarter of the lease: longer than that no call of a tick may hang (see ``store.waits``)."""
 
 
 class TickThread(threading.Thread):
@@ -28,23 +28,26 @@ class TickThread(threading.Thread):
 
 
 class Watch(TickThread):
-    """Cuts database calls that hang for a quarter of the lease, and fences.
+    """Cuts database calls that take longer than they may, has it asked who holds them up, and fences.
 
     A thread of its own: the main loop and the heartbeat may both wait for the database, even for the same row, and
     then neither could free the other.
     """
 
-    def __init__(self, lease: timedelta) -> None:
+    def __init__(self, waits: Waits) -> None:
         super().__init__(name="jobrunner-watch", daemon=True)
-        self._lease_seconds = lease.total_seconds()
-        self._watched: dict[Database, Callable[[], None] | None] = {}
+        self._look_seconds = min(waits.call / 8, waits.who / 2, 0.5)
+        # Twice the longest call: the whole process was stopped.
+        self._stall_seconds = 2 * waits.call
+        self._calm_seconds = waits.call
+        self._watched: dict[Database, _Watched] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
     def add(self, database: Database, fence: Callable[[], None] | None = None) -> None:
         """Watch a connection; with each look also call ``fence``."""
         with self._lock:
-            self._watched[database] = fence
+            self._watched[database] = _Watched(fence)
 
     def remove(self, database: Database) -> None:
         """Neither cut it nor call its ``fence`` any more, once this returns."""
@@ -54,38 +57,77 @@ class Watch(TickThread):
     def close(self) -> None:
         """End the thread."""
         self._closing.set()
-        self.join()
+        if self.is_alive():
+            self.join()
 
     def run(self) -> None:
         """Look around until closed."""
         looked_at = clock.elapsed()
         calm_at = 0.0
-        while not self._closing.wait(min(self._lease_seconds / 32, 0.5)):
+        while not self._closing.wait(self._look_seconds):
             now = clock.elapsed()
-            if now - looked_at > self._lease_seconds * _STALL_SHARE:
-                # The whole process was stopped: the heartbeat comes before anything else.
-                calm_at = now + self._lease_seconds * LONGEST_CALL_SHARE
+            if now - looked_at > self._stall_seconds:
+                # The heartbeat comes before anything else.
+                calm_at = now + self._calm_seconds
             looked_at = now
             if now >= calm_at:
                 self._look()
 
     def _look(self) -> None:
         with self._lock:
-            for database, fence in self._watched.items():
-                if database.stuck_for() > self._lease_seconds * LONGEST_CALL_SHARE:
-                    # A COMMIT to a server that stopped answering ignores every timeout but this.
-                    with suppress(Exception):
-                        database.cut()
-                if fence is not None:
-                    fence()
+            for database, watched in self._watched.items():
+                watched.look(database)
+                if watched.fence is not None:
+                    watched.fence()
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What has been done about the call that is under way on one connection."""
+
+    fence: Callable[[], None] | None
+    stuck_for: float = 0.0
+    asked: bool = False
+    cut: bool = False
+
+    def look(self, database: Database) -> None:
+        before, self.stuck_for = self.stuck_for, database.stuck_for()
+        if self.stuck_for < before:
+            self.asked = self.cut = False
+        if not self.asked and self.stuck_for > database.waits.who:
+            self.asked = True
+            _beside(database.inquire)
+        if not self.cut and self.stuck_for > database.waits.call:
+            self.cut = True
+            _beside(database.cut)
+
+
+def _beside(act: Callable[[], None]) -> None:
+    """Both ask the server, which may take a moment; the fence must not wait for it."""
+
+    def run() -> None:
+        with suppress(Exception):
+            act()
+
+    try:
+        threading.Thread(target=run, name="jobrunner-inquiry", daemon=True).start()
+    except RuntimeError:
+        run()
 
 
 @contextmanager
-def watching(database: Database, lease: timedelta) -> Iterator[Watch]:
-    """While the block runs, no call to the database hangs for longer than about a quarter of the lease."""
-    watch = Watch(lease)
+def watching(database: Database, *, at_any_price: bool = True) -> Iterator[Watch]:
+    """While the block runs, no call to the database takes longer than its ``waits`` say.
+
+    Raises ConfigurationError where no thread can be started; not ``at_any_price``, the server's limits are left.
+    """
+    watch = Watch(database.waits)
     watch.add(database)
-    watch.start()
+    try:
+        watch.start()
+    except ConfigurationError:
+        if at_any_price:
+            raise
     try:
         yield watch
     finally:

@@ -16,8 +16,8 @@ _SMALL_SHIFT = timedelta(hours=3)
 _PROBE = timedelta(days=1)
 
 _NAME = re.compile(r"[A-Za-z0-9_+\-]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}")
-# Readable as zones, but not names of zones: they differ from host to host, or count leap seconds.
-_NOT_A_ZONE = re.compile(r"(posixrules|localtime|(posix|right)/.*)", re.IGNORECASE)
+# Readable as zones, but not names of zones: they differ from host to host, count leap seconds, or mean none.
+_NOT_A_ZONE = re.compile(r"(posixrules|localtime|Factory|(posix|right)/.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,12 @@ def _suggestion(name: str) -> str:
     near = {zone.lower(): zone for zone in available_timezones() if not _NOT_A_ZONE.fullmatch(zone)}
     if not near:
         return "this host has no time zone database: install the package tzdata (of the system, or of Python)"
-    found = get_close_matches(name.lower(), near, n=1, cutoff=0.75) if len(name) < 60 else []
+    area, _, city = name.lower().rpartition("/")
+    # The city itself, wherever it lies; else one of the same continent, if that is one.
+    found = [zone for zone in near if area and city and zone.endswith(f"/{city}")]
+    if not found and len(name) < 60:
+        own = [zone for zone in near if area and zone.startswith(f"{area}/")]
+        found = get_close_matches(name.lower(), own or near, n=1, cutoff=0.75)
     return f"did you mean {near[found[0]]}?" if found else "write an IANA name such as Europe/Berlin, or UTC"
 
 

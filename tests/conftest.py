@@ -16,6 +16,7 @@ pytest_plugins = [
     "harness.installation",
     "harness.promises",
     "harness.costs",
+    "harness.long",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

@@ -72,7 +72,8 @@ def ends_at(row: Row, outcome: Outcome) -> tuple[Status, int]:
         return Status.CANCELLED, attempts
     if outcome is Outcome.SNOOZED or (outcome is Outcome.RELEASED and row["releases"] < 9):
         return Status.QUEUED, attempts - 1
-    if outcome is Outcome.DISCARDED or attempts >= row["max_attempts"]:
+    # As a caller ends it who says nothing of a grace for deploys.
+    if outcome in (Outcome.DISCARDED, Outcome.INCOMPATIBLE) or attempts >= row["max_attempts"]:
         return Status.DEAD, attempts
     return Status.FAILED, attempts
 

@@ -61,7 +61,7 @@ def test_every_way_out_of_an_async_handler(
 ) -> None:
     run_id = queue(database, "ways", {"way": way})
     misfit = queue(database, "ways", {"wya": way})
-    jobrunner.tick()
+    jobrunner.tick(env={"JOBRUNNER_DEPLOY_GRACE": "0s"})
     run = run_of(database, run_id)
     assert (run["status"], run["last_error"] if status in ("failed", "dead") else None) == (status, error)
     assert (status_of(database, misfit), run_of(database, misfit)["error_type"]) == ("dead", "bad_payload")

@@ -41,10 +41,7 @@ def rows_of(database: Database) -> tuple[Any, ...]:
 
 def run(jobrunner: Commands, bad: Bad) -> "subprocess.CompletedProcess[bytes]":
     """In bytes: what is not UTF-8 must be seen as it came."""
-    env = jobrunner.environment({"JOBRUNNER_START_LIMIT": "20s", **bad.env})
-    return subprocess.run(
-        [COMMAND, *bad.words], input=bad.stdin, env=env, cwd=jobrunner.home, capture_output=True, timeout=60
-    )
+    return jobrunner.run_bytes(*bad.words, env={"JOBRUNNER_START_LIMIT": "20s", **bad.env}, stdin=bad.stdin)
 
 
 def complaints(done: "subprocess.CompletedProcess[bytes]", bad: Bad) -> list[str]:

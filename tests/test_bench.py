@@ -71,6 +71,7 @@ def written(folder: Path) -> Mapping[str, Any]:
     return content
 
 
+@pytest.mark.long
 def test_every_measure_is_taken_on_both_databases_and_written_down(tmp_path: Path) -> None:
     """Beside the peers, which the package index is needed for."""
     done = bench(tmp_path)

@@ -190,7 +190,7 @@ FILLED: dict[str, tuple[list[str], dict[str, Any], list[str] | str]] = {
 def test_what_placeholders_stand_for(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, "".join(f"[jobs.{name}]\ncommand = {probe(app, *row[0])}\n" for name, row in FILLED.items()))
     runs = {name: queue(database, name, payload) for name, (_, payload, _) in FILLED.items()}
-    jobrunner.tick()
+    jobrunner.tick(env={"JOBRUNNER_DEPLOY_GRACE": "0s"})
     for name, (_, _, expected) in FILLED.items():
         run = run_of(database, runs[name])
         if isinstance(expected, list):

@@ -16,8 +16,8 @@ from test_recovery_invariants import assert_consistent, insert_runs, outcomes, s
 
 # What a cut before the drain costs is this tick; the next one comes in a minute.
 BEFORE_THE_DRAIN = ("tick.opened", "recover.", "deadline.", "expand.", "prune.")
-# Between these two the tick holds a run: its death is an attempt used.
-CHARGED = POINTS[POINTS.index("claim.committed") : POINTS.index("finalize.before_commit") + 1]
+# Between these two the tick has begun a run: its death is an attempt used.
+CHARGED = POINTS[POINTS.index("attempt.handed_over") + 1 : POINTS.index("finalize.before_commit") + 1]
 
 CASES = [(point, action) for point in POINTS for action in ("kill", "cut")]
 CASES += [(point, "kill") for point in CHILD_POINTS]
@@ -151,7 +151,8 @@ def expected_crashes(point: str, action: str, crashes: dict[int, list[str]]) -> 
         return set()
     if point in CHILD_POINTS:
         return {"crashed"}
-    if point == "finalize.committed":  # whoever else was at work
+    # Whoever else was at work; and a child may have begun what it was handed, or not.
+    if point in ("finalize.committed", "attempt.handed_over"):
         return {"lease_expired"} if any(crashes.values()) else set()
     return {"lease_expired"} if point in CHARGED else set()
 

@@ -224,12 +224,12 @@ def test_a_payload_that_does_not_fit_never_starts_the_handler(
     runs = [(queue(database, "typed", payload), message) for payload, message in UNFIT]
     runs.append((queue(database, "nothing", {"a": 1}), "unexpected argument 'a'; the handler takes no arguments"))
     fits = queue(database, "typed", {"count": 1, "ratio": 2, "tags": ["a"], "options": {}, "size": "m"})
-    jobrunner.tick()
+    jobrunner.tick(env={"JOBRUNNER_DEPLOY_GRACE": "0s"})
     for run_id, message in runs:
         row = run_of(database, run_id)
         assert (row["status"], row["error_type"]) == ("dead", "bad_payload")
         assert message in row["last_error"]
-        assert [attempt["outcome"] for attempt in attempts_of(database, run_id)] == ["discarded"]
+        assert [attempt["outcome"] for attempt in attempts_of(database, run_id)] == ["incompatible"]
     assert run_of(database, fits)["status"] == "succeeded"
     assert [line.run_id for line in app.trace()] == [fits]
 

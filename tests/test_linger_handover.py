@@ -119,3 +119,17 @@ def test_one_whose_handlers_cannot_be_imported_relieves_nobody(
     wait_for_success(database, queue(database, "append"))
     assert older.poll() is None
     stop(older)
+
+
+def test_another_application_on_the_same_host_relieves_nobody(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Each goes on hearing of its own runs; by name, or by where and what its handlers are."""
+    app.path("other.py").write_text((app.folder / "handlers.py").read_text())
+    named = {"JOBRUNNER_APPLICATION": "shop"}
+    older = linger(jobrunner)
+    others = [linger(jobrunner, count=2, **named), linger(jobrunner, count=3, JOBRUNNER_IMPORT="other")]
+    newer = linger(jobrunner, count=4)
+    check_left_quietly(older)
+    assert [other.poll() for other in others] == [None, None]
+    stop(newer, *others)

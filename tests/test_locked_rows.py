@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.store import claims, dialect, endings, holding, runs
+from jobrunner.store import claims, endings, holding, runs
 from jobrunner.store.database import Database as Store
 from jobrunner.store.endings import Refusal
 from jobrunner.store.location import locate
@@ -27,19 +27,14 @@ REFERENCE = "CREATE TABLE own (run_id BIGINT REFERENCES job_runs (id))"
 
 @pytest.fixture
 def store(database: PostgresDatabase) -> Iterator[Store]:
-    opened = Store(locate(database.url), patience=timedelta(seconds=0.1))
+    opened = Store(locate(database.url), patience=timedelta(seconds=4))
     yield opened
     opened.close()
 
 
 def write(store: Store, work: Work) -> Any:
-    """At most a second for each lock: whatever waits here would wait for as long as the other transaction lasts."""
-
-    def briefly(connection: Connection) -> Any:
-        dialect.wait_briefly_for_locks(connection)
-        return work(connection)
-
-    return store.write(briefly)
+    """Whatever waits here would wait for as long as the other transaction lasts: the server gives it up."""
+    return store.write(work)
 
 
 @contextmanager

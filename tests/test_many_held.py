@@ -16,6 +16,7 @@ from jobrunner.log import Silence
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits, of_tick
 from jobrunner.watch import Watch
 from test_recovery_invariants import insert_runs
 from test_retention import numbers
@@ -34,7 +35,7 @@ FROM (SELECT job_ticks.started_at AS at FROM job_ticks) AS ticks,
 @contextmanager
 def heartbeat(database: Database, every: timedelta = LEASE / 4) -> Iterator[tuple[Store, Heartbeat]]:
     store = Store(locate(database.url), patience=timedelta(seconds=20))
-    watch = Watch(LEASE)
+    watch = Watch(Waits.of(of_tick(LEASE)))
     beating = Heartbeat(store, watch, lease=LEASE, every=every, log=Silence(), wake=lambda: None)
     try:
         yield store, beating

@@ -156,6 +156,29 @@ def test_entries_are_added_below_what_a_file_says(jobrunner: Commands, tmp_path:
     assert (data["settings"], set(data["jobs"])) == ({"concurrency": 3}, {"mine", "b"})
 
 
+def test_an_import_adds_to_an_earlier_one_what_that_has_not(jobrunner: Commands, tmp_path: Path) -> None:
+    """A name that is taken by another job is not given twice, and no job twice at all."""
+    file = tmp_path / "jobrunner.toml"
+    file.write_text(HEAD + '\n[schedules.b]\njob = "mine"\nschedule = "@daily"\n')
+    lines = "A=1\n0 5 * * * mine\n0 6 * * * b | c\n"
+    assert from_crontab(jobrunner, lines, "-o", file).returncode == 0
+    assert set(tomllib.loads(file.read_text())["jobs"]) == {"mine", "mine_2", "b_2"}
+    before = file.read_text()
+    again = from_crontab(jobrunner, lines, "-o", file)
+    assert file.read_text() == before
+    assert f"line 2: mine: in {file} already, and left as it is" in again.stderr
+    assert "3 lines: 0 jobs, 2 there already, 0 not taken over, 1 variable" in again.stderr
+    more = from_crontab(jobrunner, f"{lines}0 7 * * * mine\n", "-o", file)
+    assert "line 4: mine_3" in more.stderr
+    assert "share this host's places" in more.stderr
+    assert {name: job.get("schedule") for name, job in tomllib.loads(file.read_text())["jobs"].items()} == {
+        "mine": None,
+        "mine_2": "0 5 * * *",
+        "b_2": "0 6 * * *",
+        "mine_3": "0 7 * * *",
+    }
+
+
 def test_a_new_file_is_its_owners_alone(jobrunner: Commands, tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     from_crontab(jobrunner, "PASSWORD=x\n0 5 * * * b\n", "-o", file)
@@ -165,8 +188,6 @@ def test_a_new_file_is_its_owners_alone(jobrunner: Commands, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (HEAD, 1, "mine"),
-        ('[schedules.mine]\njob = "x"\nschedule = "@daily"\n', 1, "mine"),
         ("jobs = {}\n", 78, "jobs"),
         ("[settings\n", 78, "TOML"),
         ("[setings]\n", 78, "settings"),
@@ -204,7 +225,10 @@ def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Command
     text = "1 * * * * root a\n2 * * * * nobody b\n"
     done = from_crontab(jobrunner, text, "--system", "--user", "nobody", check=False)
     (job,) = tomllib.loads(done.stdout)["jobs"].values()
-    assert (job["command"], job["cwd"]) == (["b"], pwd.getpwnam("nobody").pw_dir)
+    assert (job["command"], job["env"]["PATH"]) == (["b"], "/usr/bin:/bin")
+    # On most hosts that user has no home folder, which stops no job under cron either.
+    home = pwd.getpwnam("nobody").pw_dir
+    assert job["cwd"] == (home if os.path.isdir(home) else "/")
     assert "line 1: not taken over: it runs as root" in done.stderr
 
 

@@ -34,7 +34,7 @@ def tick(jobrunner: Commands) -> None:
 @pytest.mark.promise("P12")
 def test_trigger_makes_one_run_now_that_stands_for_no_slot(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
-    add(jobrunner, "@hourly", "--payload", '{"a": 1}', "--start-deadline", "1s", "--jitter", "1h")
+    add(jobrunner, "@hourly", "--payload", '{"a": 1}', "--start-deadline", "2m", "--jitter", "1h")
     run_id = int(jobrunner("schedule", "trigger", "n").stdout)
     assert jobrunner("schedule", "trigger", "n", "--json").json() == {"id": run_id + 1}
     jobrunner.tick()
@@ -279,3 +279,41 @@ def test_a_span_without_slots_and_an_ended_schedule_fill_nothing(jobrunner: Comm
     words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:01:00Z", "--to", "2026-05-01T11:00:00Z"]
     assert jobrunner(*words).stdout == "no slot lies between them\n"
     assert database.value("SELECT count(*) FROM job_runs") == 0
+
+
+@pytest.mark.promise("P1", "P12")
+def test_the_next_slot_of_a_replacing_schedule_leaves_what_a_person_has_asked_for(
+    jobrunner: Commands, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", "--overlap", "replace")
+    triggered = int(jobrunner("schedule", "trigger", "n").stdout)
+    filled = [row["run_id"] for row in backfill(jobrunner, "2026-05-01T09:00:00Z", "2026-05-01T10:00:00Z")]
+    for hour in (13, 14):
+        go_to(database, utc(2026, 5, 1, hour, 0, 1))
+        tick(jobrunner)
+    statuses = {row["id"]: row["status"] for row in database.query("SELECT id, status FROM job_runs ORDER BY id")}
+    assert [statuses.pop(run_id) for run_id in (triggered, *filled)] == ["queued"] * 3
+    # Of its own runs the newest takes the place of the others, as ever.
+    assert list(statuses.values()) == ["cancelled", "queued"]
+
+
+@pytest.mark.promise("P12")
+def test_backfill_queues_a_slot_again_whose_run_was_cancelled(jobrunner: Commands, database: Database) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    add(jobrunner, "@hourly", "--overlap", "replace")
+    for hour in (13, 14):
+        go_to(database, utc(2026, 5, 1, hour, 0, 1))
+        tick(jobrunner)
+    replaced, _ = (row["id"] for row in database.query("SELECT id FROM job_runs ORDER BY id"))
+    span = ("2026-05-01T13:00:00Z", "2026-05-01T14:00:00Z")
+    assert answers(backfill(jobrunner, *span, "--dry-run")) == ["would be retried", "has a run"]
+    done = backfill(jobrunner, *span)
+    assert [(row["answer"], row["run_id"]) for row in done[:1]] == [("retried", replaced)]
+    assert answers(backfill(jobrunner, *span)) == ["has a run"] * 2
+    go_to(database, utc(2026, 5, 1, 15, 0, 1))
+    tick(jobrunner)
+    rows = database.query("SELECT status, origin FROM job_runs ORDER BY id")
+    assert [tuple(row.values()) for row in rows] == [("queued", "backfill"), ("cancelled", "slot"), ("queued", "slot")]
+    actions = [row["action"] for row in database.query("SELECT action FROM job_events WHERE run_id = ?", [replaced])]
+    assert actions == ["replace", "retry"]

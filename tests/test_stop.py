@@ -1,6 +1,8 @@
 """A clean stop: the tick claims no more, gives its handlers a grace period, hands the rest back, and exits."""
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.processes import command_line
 
 HANDLERS = """
 @job("obedient", timeout="5m", kill_after="20s")
@@ -180,3 +183,63 @@ def test_a_batch_limits_what_one_tick_claims(jobrunner: Commands, app: App, data
     runs = [queue(database, "append") for _ in range(5)]
     jobrunner.tick("--batch", "3")
     assert [status_of(database, run_id) for run_id in runs] == ["succeeded"] * 3 + ["queued"] * 2
+
+
+# What a command does when it is told, and what its run becomes with one attempt: "released" is uncharged.
+TOLD: dict[str, tuple[str, str]] = {
+    "dies": ("exec sleep 600", "released"),
+    "fails": ("trap 'exit 1' TERM; touch $0; while :; do sleep 0.01; done", "released"),
+    "says_so": ("trap 'exit 143' TERM; touch $0; while :; do sleep 0.01; done", "released"),
+    "finishes": ("trap 'exit 0' TERM; touch $0; while :; do sleep 0.01; done", "succeeded"),
+    "gives_up": ("trap 'exit 9' TERM; touch $0; while :; do sleep 0.01; done", "discarded"),
+    "breaks": ("trap 'kill -SEGV $$' TERM; touch $0; while :; do sleep 0.01; done", "crashed"),
+}
+
+
+def write_commands(app: App) -> None:
+    table = 'command = ["/bin/sh", "-c", {script}, "{ready}"]\nmax_attempts = 1\n{codes}\n'
+    codes = {"says_so": "retry_codes = [75]", "gives_up": "discard_codes = [9]"}
+    text = ""
+    for name, (script, _) in TOLD.items():
+        ready = app.path(f"ready-{name}")
+        text += f"[jobs.{name}]\n" + table.format(script=json.dumps(script), ready=ready, codes=codes.get(name, ""))
+    app.path("jobrunner.toml").write_text(text)
+
+
+@pytest.mark.promise("P9", "P12")
+@pytest.mark.parametrize("tick_first", [True, False], ids=["tick first", "tick last"])
+def test_a_stop_of_the_whole_service_charges_no_run_for_ending_when_it_is_told(
+    jobrunner: Commands, app: App, database: Database, tick_first: bool
+) -> None:
+    """systemd's default KillMode, a reboot: every process of the service is sent SIGTERM, in whatever order."""
+    app.add(HANDLERS.replace('@job("obedient"', '@job("obedient", max_attempts=1'))
+    write_commands(app)
+    runs = {name: queue(database, name) for name in (*TOLD, "obedient")}
+    tick = start_tick(jobrunner, JOBRUNNER_CONCURRENCY="16")
+    wait_until_at_work(app, runs["obedient"])
+    for name in TOLD:
+        if name != "dies":
+            wait_for(app.path(f"ready-{name}").exists)
+    wait_until_running(database, runs["dies"])
+    others = [pid for pid in jobrunner.leftover_processes() if pid != tick.pid]
+    assert len(others) > len(TOLD)
+    for pid in [tick.pid, *others] if tick_first else [*others, tick.pid]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    check_clean_exit(jobrunner, tick)
+    outcomes = {name: attempt_of(database, run_id)["outcome"] for name, run_id in runs.items()}
+    assert outcomes == {**{name: outcome for name, (_, outcome) in TOLD.items()}, "obedient": "released"}
+    charged = {name: run_of(database, run_id)["attempts"] for name, run_id in runs.items()}
+    assert charged == {name: 0 if outcomes[name] == "released" else 1 for name in runs}
+
+
+@pytest.mark.promise("P7", "P9")
+def test_a_command_that_somebody_else_stops_is_charged(jobrunner: Commands, app: App, database: Database) -> None:
+    write_commands(app)
+    run_id = queue(database, "dies")
+    tick = start_tick(jobrunner, JOBRUNNER_IMPORT="")
+    wait_until_running(database, run_id)
+    (pid,) = wait_for(lambda: [pid for pid in jobrunner.leftover_processes() if command_line(pid).startswith("sleep")])
+    os.kill(pid, signal.SIGTERM)
+    assert tick.wait(30) == 0
+    assert (status_of(database, run_id), attempt_of(database, run_id)["outcome"]) == ("dead", "crashed")

@@ -71,6 +71,7 @@ CREATE TABLE job_runs (
   finished_at {time},
   releases INTEGER NOT NULL DEFAULT 0,
   lease_expiries INTEGER NOT NULL DEFAULT 0,
+  incompatible_at {time},
   error_type VARCHAR(200),
   last_error TEXT,
   result {json},
@@ -109,6 +110,10 @@ CREATE TABLE job_keys (
   created_at {time} NOT NULL,
   CONSTRAINT job_keys_pkey PRIMARY KEY (job_type, idempotency_key)
 );
+CREATE TABLE job_locks (
+  name VARCHAR(300) NOT NULL,
+  CONSTRAINT job_locks_pkey PRIMARY KEY (name)
+);
 CREATE TABLE job_types (
   job_type VARCHAR(200) NOT NULL,
   max_waiting {key},
@@ -146,6 +151,7 @@ CREATE TABLE job_ticks (
   worker VARCHAR(300) NOT NULL,
   version VARCHAR(50) NOT NULL,
   started_at {time} NOT NULL,
+  application TEXT,
   listening_at {time},
   types TEXT,
   finished_at {time},
@@ -207,7 +213,7 @@ CREATE VIEW job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("events", "ticks", "attempts", "types", "keys", "runs", "definitions", "state")
+NAMES = ("events", "ticks", "attempts", "types", "locks", "keys", "runs", "definitions", "state")
 VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "claimable")
 
 

@@ -16,6 +16,7 @@ from jobrunner.cli import environment, render, session, streams
 from jobrunner.config import Config
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import PLACES, Declaration, Policy, Source
+from jobrunner.store.database import Database
 from jobrunner.text import iso_instant, visible
 
 _LONGEST_SHOWN = 200
@@ -34,10 +35,13 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     made by command are left alone, and so are those of a source that this host does not have: of the code without
     JOBRUNNER_IMPORT, of the file without a jobrunner.toml. Applications that share a database each name themselves
     (JOBRUNNER_APPLICATION), and leave those of the others alone. A second time nothing is left to do.
+
+    Exit status 1: all is written, but a schedule makes no runs before one has ended whose type, which it had before,
+    this host does not know.
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     is_dry = dry_run or check
     difference = applying.look(database, wanted) if is_dry else applying.apply(database, wanted, session.actor())
     if as_json:
@@ -46,7 +50,10 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
         render.done("\n".join(_lines(difference, is_dry)))
     for each in _unknown(wanted, policies):
         streams.say(f"jobrunner: {each}")
-    if check and difference.is_any:
+    blocked = _blocked(database, wanted, policies)
+    for each in blocked:
+        streams.say(f"jobrunner: {each}")
+    if blocked or (check and difference.is_any):
         raise click.exceptions.Exit(1)
 
 
@@ -55,17 +62,21 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
     declarations: list[Declaration] = []
     sources: list[Source] = []
     policies = session.command_policies(config)
-    if config.imports:
-        found, of_code = session.schedules_of_handlers(config)
-        policies += found
-        declarations += of_code
-        sources.append("code")
+    misfits: list[str | None] = []
     if config.file is not None:
         from jobrunner import filed_schedules, jobfile
 
         schedules = jobfile.read(config.file).schedules
         declarations += filed_schedules.declarations(config.file, schedules, config.payload_limit)
         sources.append("file")
+    of_file = list(declarations)
+    if config.imports:
+        found, of_code, misfits = session.schedules_of_handlers(config, of_file)
+        policies += found
+        declarations += of_code
+        sources.append("code")
+    for misfit in session.misfits(config, of_file, misfits):
+        raise ConfigurationError(f"{config.file}: {misfit}")
     if gone in sources:
         where = "JOBRUNNER_IMPORT is set" if gone == "code" else f"there is {config.file}"
         raise ConfigurationError(f"--gone {gone}: this host has that source ({where}); apply without --gone")
@@ -90,12 +101,21 @@ def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
             )
 
 
+def _blocked(database: Database, wanted: Declared, policies: list[Policy]) -> list[str]:
+    """Which of the schedules make no runs, because one waits of a type that this host does not know (any more)."""
+    known = {policy.job_type for policy in policies}
+    former = applying.former_runs(database, wanted)
+    return [f"schedules.{run.schedule}: {run}" for run in former if run.job_type not in known]
+
+
 def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
     for each in difference.new:
         yield f"+ {_declared_line(each)}"
     for row, declaration in difference.back:
-        paused = ", still paused" if row["paused_at"] is not None else ""
-        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{paused}"
+        kept = ", still paused" if row["paused_at"] is not None else ""
+        if (most := declaration.policy.max_runs) is not None and row["runs_made"]:
+            kept += f", {row['runs_made']} of {most} runs made"
+        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{kept}"
     for edited in difference.edited:
         yield f"~ {visible(edited.row['name'])}"
         for name, (before, after) in edited.fields.items():

@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PATHS = ("--env-file", "--config", "--log-file")
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
@@ -23,6 +27,15 @@ def was_idle(words: Sequence[str]) -> bool:
         return _tick(given)
     except Exception:  # noqa: BLE001 - whatever it is, the command meets it again and tells
         return False
+
+
+def _is_tick_abandoned(folder: Path) -> bool:
+    """Whether a tick of this host was killed: what it held and had not begun is to be given back."""
+    if not any(folder.glob("tick-*.page")):
+        return False
+    from jobrunner.execute import begun
+
+    return begun.is_any_abandoned(folder)
 
 
 def _understood(words: Sequence[str]) -> dict[str, str] | None:
@@ -52,7 +65,7 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in paths:
         environment.name_config(paths["--config"])
     config = environment.load({**settings, "log": paths.get("--log-file")})
-    if faults.are_wanted() or config.linger:
+    if faults.are_wanted() or config.linger or _is_tick_abandoned(config.state_dir):
         return False
     log = None
     if config.log is not None:

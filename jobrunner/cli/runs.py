@@ -10,11 +10,9 @@ import click
 
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
-from jobrunner.config import Config
 from jobrunner.enqueueing import new_run
-from jobrunner.errors import NotFoundError, UnknownJobType, UsageError
+from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import Status
-from jobrunner.model import Policy
 from jobrunner.payload import parse_payload
 from jobrunner.store import queries
 from jobrunner.store import runs as store
@@ -22,6 +20,7 @@ from jobrunner.store.runs import Answer
 from jobrunner.text import one_line, visible_block
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
+_UNKNOWN = "--allow-unknown enqueues it all the same"
 _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 
 
@@ -61,7 +60,7 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
         payload_limit=config.payload_limit,
         **options,
     )
-    policy = None if allow_unknown else _policy_of(config, job_type)
+    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN)
     database = session.open_database(config)
     enqueued = database.write(lambda connection: store.enqueue(connection, new, policy))
     if enqueued.dropped and session.on_terminal():
@@ -71,18 +70,6 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
         render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **told}))
     elif not enqueued.dropped:
         render.done(enqueued.id)
-
-
-def _policy_of(config: Config, job_type: str) -> Policy:
-    if job_type in config.commands:
-        return config.commands[job_type].policy
-    known = {policy.job_type: policy for policy in session.policies(config)}
-    if job_type in known:
-        return known[job_type]
-    there_are = f"it has {', '.join(known)}" if known else "JOBRUNNER_IMPORT names none, nor does a jobrunner.toml"
-    raise UnknownJobType(
-        f"this host has no handler for {job_type!r} ({there_are}); --allow-unknown enqueues it all the same"
-    )
 
 
 _ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True)

@@ -18,17 +18,18 @@ from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.model import Declaration, Misfire, Overlap
 from jobrunner.names import check_job_type
 from jobrunner.payload import parse_payload
-from jobrunner.recurrence import Recurrence
-from jobrunner.schedule import check_name
+from jobrunner.schedule import Schedule, check, declare
 from jobrunner.slot_policies import MOST_MISFIRES, make_slot_policy
-from jobrunner.store import changes
-from jobrunner.store.changes import Changed
+from jobrunner.store import changes, definitions, pausing
+from jobrunner.store.passing import Changed
 from jobrunner.store.schedules import Plan
-from jobrunner.text import one_line, visible
+from jobrunner.text import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _CRON = 'Five fields as in crontab, @daily and the like, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
+_FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
+_FIELDS |= {"cron": "schedule", "new_name": "name"}
 _CLEARABLE = frozenset({"description", "misfire_window", "start_deadline", "jitter", "ends_at", "max_runs"})
 
 
@@ -60,6 +61,12 @@ _POLICY = (
 )
 
 
+_UNKNOWN = "--allow-unknown keeps it all the same"
+_allow_unknown = click.option(
+    "--allow-unknown", is_flag=True, help="Also a type that only other hosts have, or a payload that they take."
+)
+
+
 def _policy_options(command: _Command) -> _Command:
     for option in reversed(_POLICY):
         command = option(command)
@@ -73,6 +80,7 @@ def _policy_options(command: _Command) -> _Command:
 @click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
 @click.option("--payload", default="{}", metavar=_PAYLOAD, help="For each run. [default: {}]")
 @_policy_options
+@_allow_unknown
 @click.option("--paused", is_flag=True, help="Make no runs until it is resumed.")
 def add(
     name: str,
@@ -81,22 +89,17 @@ def add(
     timezone: str,
     payload: str,
     description: str | None,
+    allow_unknown: bool,
     paused: bool,
     **policy: Any,
 ) -> None:
     """Run a job type at every slot of a cron expression, once each, from now on."""
     config = environment.load()
-    recurrence = Recurrence.parse(cron, timezone)
-    new = Declaration(
-        name=check_name(name),
-        job_type=check_job_type(job_type),
-        schedule=recurrence.expression,
-        timezone=recurrence.timezone,
-        payload=_payload(config, payload),
-        source="command",
-        policy=make_slot_policy(**_said(policy)),
-        description=None if description is None else _description(description),
-    )
+    said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
+    schedule = Schedule(cron, timezone, name=name, **said)
+    new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
+    if not allow_unknown:
+        session.policy_of(config, job_type, _UNKNOWN, new.payload)
     database = session.open_database(config)
     who = session.actor()
     added = database.write(lambda each: changes.add(each, new, _plan(config), who, paused=paused))
@@ -107,12 +110,14 @@ def add(
 
 @click.command()
 @click.argument("name")
+@click.option("--name", "new_name", metavar="NEW", help="Rename it; its runs and its history stay.")
 @click.option("--type", "job_type", metavar="T", help="The job type to run.")
 @click.option("--cron", metavar="EXPR", help=_CRON)
 @click.option("--timezone", metavar="ZONE", help="An IANA name.")
 @click.option("--payload", metavar=_PAYLOAD, help="For each run.")
 @_policy_options
-def edit(name: str, **options: Any) -> None:
+@_allow_unknown
+def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     """Change what is given, and leave the rest; the word none clears an option.
 
     What is due by now still becomes runs by the old words, and slots of the new ones count from now: none fires twice.
@@ -125,31 +130,28 @@ def edit(name: str, **options: Any) -> None:
     if "payload" in said:
         said["payload"] = _payload(config, said["payload"])
     database = session.open_database(config)
+    if not allow_unknown and {"job_type", "payload"} & said.keys():
+        # Before the row is held: to ask the handlers can take a while.
+        old, _, _ = database.read(lambda each: definitions.current(each, name))
+        job_type, its_payload = said.get("job_type", old.job_type), said.get("payload", old.payload)
+        session.policy_of(config, check_job_type(job_type), _UNKNOWN, its_payload)
     who = session.actor()
-    change = partial(_declare, said=said)
+    change = partial(_declare, said=said, payload_limit=config.payload_limit)
     edited = database.write(lambda each: changes.edit(each, name, change, _plan(config), who))
     if not edited.fields:
         render.done(f"schedule {visible(name)}: as it was")
         return
-    told = f"schedule {visible(name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
+    told = f"schedule {visible(edited.name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
     render.done(told)
 
 
-def _declare(old: Declaration, said: dict[str, Any]) -> Declaration:
+def _declare(old: Declaration, said: dict[str, Any], payload_limit: int) -> Declaration:
     changes.check_not_kept(old)
     rest = dict(said)
-    new = old
-    if "cron" in rest or "timezone" in rest:
-        recurrence = Recurrence.parse(rest.pop("cron", old.schedule), rest.pop("timezone", old.timezone))
-        new = replace(new, schedule=recurrence.expression, timezone=recurrence.timezone)
-    if "job_type" in rest:
-        new = replace(new, job_type=check_job_type(rest.pop("job_type")))
-    if "payload" in rest:
-        new = replace(new, payload=rest.pop("payload"))
-    if "description" in rest:
-        text = rest.pop("description")
-        new = replace(new, description=None if text is None else _description(text))
-    return replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest})) if rest else new
+    new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
+    if rest:
+        new = replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest}))
+    return replace(new, schedule=check(new, payload_limit).expression)
 
 
 def _said(options: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +168,6 @@ def _payload(config: Config, given: str) -> dict[str, Any]:
     return parse_payload(read_payload(given, config.payload_limit), config.payload_limit)
 
 
-def _description(text: str) -> str | None:
-    return one_line(text) or None
-
-
 def _next(changed: Changed) -> str:
     return f"next slot {next_slot({'next_run_at': changed.next_run_at, 'paused_at': changed.was_paused})}"
 
@@ -177,9 +175,10 @@ def _next(changed: Changed) -> str:
 @click.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """End a schedule. Its runs and its history stay."""
+    """End a schedule. Its runs and its history stay, and what is due by now still becomes runs."""
     who = session.actor()
-    session.open_database(environment.load()).write(lambda each: changes.remove(each, name, who))
+    config = environment.load()
+    session.open_database(config).write(lambda each: changes.remove(each, name, _plan(config), who))
     render.done(f"schedule {visible(name)}: removed")
 
 
@@ -201,10 +200,10 @@ def pause(name: str | None, every: bool) -> None:
     who = session.actor()
     database = session.open_database(environment.load())
     if name is None:
-        paused = database.write(lambda each: changes.pause_all(each, who))
+        paused = database.write(lambda each: pausing.pause_all(each, who))
         render.done("\n".join([*(f"schedule {visible(each)}: paused" for each in paused), f"paused: {len(paused)}"]))
         return
-    before = database.write(lambda each: changes.pause(each, name, who)).was_paused
+    before = database.write(lambda each: pausing.pause(each, name, who)).was_paused
     render.done(f"schedule {visible(name)}: paused{'' if before is None else f' since {render.instant(before)}'}")
 
 
@@ -220,8 +219,9 @@ def pause(name: str | None, every: bool) -> None:
 def resume(name: str | None, every: bool, begin: str | None) -> None:
     """Let a paused schedule go on.
 
-    With --all --from now no schedule looks back, paused or not: what to do after a backup was restored
-    (docs/reliability.md).
+    From now, also a schedule that a wrong clock has brought to silence goes on: slots to come that count as looked at
+    are looked at again. With --all --from now no schedule looks back, paused or not: what to do after a backup was
+    restored (docs/reliability.md).
     """
     _check_one_or_all(name, every)
     if every and begin is None:
@@ -229,13 +229,13 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
     missed = begin == "missed"
     who = session.actor()
     config = environment.load()
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     if name is not None:
-        resumed = database.write(lambda each: changes.resume(each, name, _plan(config), who, missed=missed))
+        resumed = database.write(lambda each: pausing.resume(each, name, _plan(config), who, missed=missed))
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
-    found = database.write(lambda each: changes.resume_all(each, _plan(config), who, missed=missed))
-    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count]
+    found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
+    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
     render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
 
 
@@ -244,6 +244,8 @@ def _resumed(resumed: Changed, missed: bool) -> str:
     if missed and count:
         return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
     passed = f"; {_slots(count)} passed over" if count else ""
+    if resumed.was_ahead is not None:
+        state += f"; slots up to {render.instant(resumed.was_ahead)}, where a clock was ahead, are looked at again"
     return f"schedule {visible(resumed.name)}: {state}; {_next(replace(resumed, was_paused=None))}{passed}"
 
 

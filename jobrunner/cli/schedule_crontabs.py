@@ -33,8 +33,9 @@ def import_(
 ) -> None:
     """Turn a crontab, or - for `crontab -l | …`, into entries for jobrunner.toml.
 
-    They are printed, or with --output added to a file; nothing runs before `jobrunner apply`. What became of each line
-    is told on stderr. Exit status 1: some lines could not be taken over, and are listed; the others were.
+    They are printed, or with --output added to a file, without those that it has from an earlier import; nothing runs
+    before `jobrunner apply`. What became of each line is told on stderr. Exit status 1: some lines could not be taken
+    over, and are listed; the others were.
     """
     source = "standard input" if str(crontab) == "-" else str(crontab)
     data = _read(crontab)
@@ -45,6 +46,8 @@ def import_(
         raise UsageError(f"{source[:200]}: {error}") from None
     where = host.this_host(user, timezone)
     found = takeover.take_over(lines, where)
+    if output is not None:
+        found = appending.beside(found, output)
     text = written.write(found.jobs, visible(source))
     if output is not None and found.jobs:
         appending.append(output, text, [job.name for job in found.jobs])
@@ -55,6 +58,10 @@ def import_(
     for said in report(lines, found):
         streams.say(said)
     if found.jobs:
+        streams.say(
+            "as under cron they have no time limit, but they share this host's places (JOBRUNNER_CONCURRENCY, 4 by"
+            " default): as many that hang stop all others; give such jobs a timeout, or a concurrency below that"
+        )
         whither = f"written to {output}; n" if output else "n"
         streams.say(f"{whither}ext: jobrunner apply, and take these lines out of the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)

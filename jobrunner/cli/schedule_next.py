@@ -33,15 +33,18 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
 
     EXPR is five fields as in crontab, @daily and the like, or "every 10m"; it needs no database.
     """
-    definition, now = None, clock.utc_now()
+    definition, now, problem = None, clock.utc_now(), None
     if is_expression(asked):
         recurrence = Recurrence.parse(asked, "UTC" if timezone is None else timezone)
     elif timezone is not None:
         raise UsageError(f"--timezone is for an expression; the schedule {asked[:60]!r} has its own")
     else:
-        definition, now = _read(asked)
+        definition, now, problem = _read(asked)
         recurrence = _recurrence_of(definition)
     begin = after if isinstance(after, datetime) else now + (after or timedelta())
+    if definition is not None:
+        # What was looked at fires no more.
+        begin = max(begin, definition.last_slot_at)
     slots = _upcoming(recurrence, begin, count, definition)
     zone = zones.find(recurrence.timezone)
     if as_json:
@@ -52,7 +55,8 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
         _show_slots(recurrence, slots, zone, definition)
     else:
         click.echo("no slot")
-    told = [*_reservations(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
+    told = [] if problem is None else [f"problem: {problem}"]
+    told += [*_reservations(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
     for line in ["", *told] if told else []:
         click.echo(visible(line))
 
@@ -66,7 +70,7 @@ def is_expression(text: str) -> bool:
     return meant or len(words) == 5 or words[0].startswith("@") or intervals.is_interval(text)
 
 
-def _read(name: str) -> tuple[Definition, datetime]:
+def _read(name: str) -> tuple[Definition, datetime, str | None]:
     # A bare expression has no use for what these import.
     from jobrunner.cli import environment, session
     from jobrunner.store import definitions
@@ -132,8 +136,6 @@ def _reservations(definition: Definition | None, found: int, asked: int) -> list
     if definition is None:
         return []
     policy, told = definition.policy, []
-    if definition.problem is not None:
-        told.append(f"problem: {definition.problem}")
     if definition.paused_at is not None:
         told.append(f"paused since {render.instant(definition.paused_at)}: no slot makes a run until it is resumed")
     if policy.max_runs is not None and found < asked:

@@ -56,7 +56,8 @@ def trigger(name: str, as_json: bool) -> None:
 def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
     """Make a run for each slot from one moment to another that has none, paused or not.
 
-    A slot so old that its run may have been pruned is unknown, and left. Asked twice, it makes nothing the second time.
+    A run that was cancelled is queued again. A slot so old that its run may have been pruned is unknown, and left.
+    Asked twice, it makes nothing the second time.
     """
     if begin > end:
         raise UsageError("--from is later than --to; no slot lies between them")
@@ -64,9 +65,9 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     kept = min(config.keep[status] for status in ("succeeded", "cancelled", "dead"))
     span = store.Span(begin, end, most, kept, again)
     who = session.actor()
-    database = session.open_database(config)
+    database = session.open_database(config, for_many_rows=True)
     found = database.write(lambda each: store.backfill(each, name, span, config.payload_limit, who, dry_run=dry_run))
-    words = {"made": "would be made"} if dry_run else {}
+    words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:
         render.echo_json(rows)

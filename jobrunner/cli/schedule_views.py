@@ -22,6 +22,7 @@ from jobrunner.store import definitions
 from jobrunner.store.schedules import definition_of
 
 _KEPT_IN = {"command": "a command", **PLACES}
+_FIRST = {"from": 0, "to": 1, "count": 2}
 _MISFIRE = {
     "latest": "latest: of the slots that were missed the newest is made up for",
     "skip": "skip: what was missed is not made up for",
@@ -87,7 +88,7 @@ def _in_words(found: Mapping[str, Any]) -> str | None:
 
 
 def _problem(found: Mapping[str, Any], payload_limit: int) -> str | None:
-    known: str | None = found["last_error"]
+    known: str | None = found["problem"]
     if known is not None or found["schedule"] is None:
         return known
     # No tick may have tried yet what somebody wrote by hand. At its watermark nothing is due.
@@ -159,7 +160,9 @@ def _words(detail: object) -> str:
     changed = detail.get("changed")
     if isinstance(changed, dict):
         return "; ".join(f"{name}: {_change(each)}" for name, each in changed.items())
-    return ", ".join(f"{name} {_change(value)}" for name, value in detail.items() if value is not None) or "-"
+    # PostgreSQL keeps no order.
+    told = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
+    return ", ".join(f"{name} {_change(value)}" for name, value in told if value is not None) or "-"
 
 
 def _change(each: object) -> str:

@@ -6,39 +6,63 @@ import getpass
 import os
 import secrets
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import zip_longest
 
 import click
 
 from jobrunner import names
 from jobrunner.cli import environment, streams
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, UsageError
+from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UnknownJobType, UsageError
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Ready, StartFailed, discover
 from jobrunner.model import Declaration, Owner, Policy
-from jobrunner.store import migrate
+from jobrunner.payload import Payload
+from jobrunner.store import migrate, waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits
 from jobrunner.text import one_line
+from jobrunner.watch import Watch, watching
 
-_PATIENCE = timedelta(seconds=30)
 
-
-def unopened(config: Config, patience: timedelta = _PATIENCE) -> Database:
-    """The database that is configured, whether it exists or not; closed when the command ends."""
+def unopened(
+    config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
+) -> tuple[Database, Watch]:
+    """The database that is configured, whether it exists or not, and its watch; both end with the command."""
     database = Database(locate(environment.database_url(config)), patience=patience)
-    click.get_current_context().call_on_close(database.close)
-    return database
+    context = click.get_current_context()
+    context.call_on_close(database.close)
+    # On a host with too many processes a person must be able to look what goes on; a tick could not work there.
+    return database, context.with_resource(watching(database, at_any_price=for_tick))
 
 
-def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
+def check_answers(config: Config) -> None:
+    """Raise DatabaseUnavailable unless the database answers; one that is not there yet may be created."""
+    database, _ = unopened(config)
+    if not database.location.is_missing():
+        database.read(lambda _: None)
+    database.close()
+
+
+def open_database(config: Config, *, for_many_rows: bool = False) -> Database:
     """The database, ready to use. Only the embedded default is created unasked, and that is told on stderr.
 
     Raises DatabaseUnavailable when it cannot be reached, SchemaMismatch when it must be migrated.
     """
-    database = unopened(config, patience)
+    database, _ = unopened(config)
+    make_ready(config, database)
+    if for_many_rows:
+        database.close()
+        database, _ = unopened(config, waits.BULK)
+    return database
+
+
+def make_ready(config: Config, database: Database) -> None:
+    """As ``open_database``, for one that is watched already."""
     if database.location.is_missing():
         file = database.location.file
         if config.database_url is not None:
@@ -46,7 +70,6 @@ def open_database(config: Config, patience: timedelta = _PATIENCE) -> Database:
         if migrate.create_file(database):
             streams.say(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
-    return database
 
 
 def policies(config: Config) -> list[Policy]:
@@ -58,32 +81,85 @@ def policies(config: Config) -> list[Policy]:
     return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
 
 
+def policy_of(config: Config, job_type: str, hint: str, payload: Payload | None = None) -> Policy:
+    """What this host says of a job type.
+
+    Raises UnknownJobType with the hint, BadPayload where the payload does not fit, and HandlersUnavailable.
+    """
+    asked = [] if payload is None else [(job_type, payload)]
+    if job_type in config.commands or not config.imports:
+        policies, misfits = command_policies(config), _misfits_of_commands(config, asked)
+    else:
+        greeting = _greeting(config, payloads=asked)
+        policies, misfits = [*command_policies(config), *greeting.policies], greeting.misfits
+    known = {policy.job_type: policy for policy in policies}
+    if job_type not in known:
+        there_are = (
+            f"it has {', '.join(sorted(known))}" if known else "JOBRUNNER_IMPORT names none, nor does a jobrunner.toml"
+        )
+        raise UnknownJobType(f"this host has no handler for {job_type!r} ({there_are}); {hint}")
+    for misfit in misfits:
+        if misfit is not None:
+            raise BadPayload(_told_misfit(job_type, misfit))
+    return known[job_type]
+
+
+def misfits(config: Config, declared: Sequence[Declaration], of_handlers: Sequence[str | None]) -> Iterator[str]:
+    """A line for each of the declarations whose payload does not fit; ``of_handlers`` is what these said of them."""
+    of_commands = _misfits_of_commands(config, [(each.job_type, each.payload) for each in declared])
+    for each, *said in zip_longest(declared, of_commands, of_handlers[: len(declared)]):
+        for misfit in filter(None, said):
+            yield f"schedules.{each.name}: {_told_misfit(each.job_type, misfit)}"
+
+
+def _told_misfit(job_type: str, misfit: str) -> str:
+    return one_line(f"the payload does not fit the job type {job_type!r}: {misfit}")
+
+
+def _misfits_of_commands(config: Config, asked: Sequence[tuple[str, Payload]]) -> list[str | None]:
+    """Why a command could not take its payload; None: it could, or it is no command."""
+    found: list[str | None] = []
+    for job_type, payload in asked:
+        try:
+            if job_type in config.commands:
+                config.commands[job_type].check_payload(payload)
+            found.append(None)
+        except BadPayload as error:
+            found.append(str(error))
+    return found
+
+
 def command_policies(config: Config) -> list[Policy]:
     """The job types that are commands; known without starting anything."""
     return [command.policy for command in config.commands.values()]
 
 
-def schedules_of_handlers(config: Config) -> tuple[list[Policy], list[Declaration]]:
-    """What the handler modules say: their policies, and when each is to run by itself. Raises HandlersUnavailable."""
+def schedules_of_handlers(
+    config: Config, others: Sequence[Declaration]
+) -> tuple[list[Policy], list[Declaration], list[str | None]]:
+    """What the handler modules say: their policies, when each is to run by itself, and why payloads do not fit.
+
+    These are those of ``others``, which come from elsewhere. Raises HandlersUnavailable.
+    """
     from jobrunner import schedule
 
-    greeting = _greeting(config, schedules=True)
+    greeting = _greeting(config, schedules=True, payloads=[(each.job_type, each.payload) for each in others])
     try:
         declared = [schedule.from_data(data, payload_limit=config.payload_limit) for data in greeting.schedules]
     except UsageError as error:
         raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError):
         raise HandlersUnavailable("starting failed: its greeting makes no sense") from None
-    return greeting.policies, declared
+    return greeting.policies, declared, greeting.misfits
 
 
-def _greeting(config: Config, *, schedules: bool = False) -> Ready:
+def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(config.state_dir, owner, mark)
     try:
-        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules)
+        plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules, tuple(payloads))
         found = discover(plan, groups, config.start_limit.total_seconds())
     except OSError as error:
         raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None

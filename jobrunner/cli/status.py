@@ -135,7 +135,7 @@ def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
         row["schedule"],
         row["timezone"],
         next_slot(row),
-        row["last_error"],
+        row["problem"],
     )
 
 
@@ -169,7 +169,10 @@ def _done(counts: object) -> str:
     return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
 
 
-_COUNTED = ("recovered", "expanded", "skipped", "pruned", "kept", "claimed", "succeeded", "failed", "dead", "cancelled")
+_COUNTED = (
+    "recovered", "expanded", "skipped", "pruned", "kept", "claimed", "succeeded", "failed", "postponed", "dead",
+    "cancelled",
+)  # fmt: skip
 
 
 def _progress(progress: object) -> str:

@@ -15,6 +15,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
 from jobrunner.model import Policy
 from jobrunner.names import check_job_type
+from jobrunner.store import waits
 
 
 @click.command()
@@ -51,16 +52,13 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
-    # A wait for SQLite's lock ends by itself, and is taken up again, before the watch cuts it as hanging.
     try:
-        database = session.open_database(config, patience=config.lease / 5)
+        database, watch = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
+        session.make_ready(config, database)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise
-    try:
-        run_tick(config, database, log, wanted)
-    finally:
-        database.close()
+    run_tick(config, database, watch, log, wanted)
 
 
 @click.command()
@@ -77,10 +75,13 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
         raise click.UsageError("--sql prints the way up only; leave --to out")
     if delete_data and version is None:
         raise click.UsageError("--delete-data belongs to --to")
-    database = session.unopened(environment.load())
+    config = environment.load()
+    database, _ = session.unopened(config, waits.MIGRATION)
     if sql:
         click.echo(migrations.migration_sql(database.location), nl=False)
         return
+    # One that does not answer at all is found out as soon as by any other command.
+    session.check_answers(config)
     if version is None:
         changed = migrations.migrate(database)
     else:

@@ -7,11 +7,43 @@ import sys
 import tempfile
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from jobrunner import jobfile
+from jobrunner.crontabs.naming import name_jobs
+from jobrunner.crontabs.takeover import Job, Takeover
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.filed_schedules import declarations
+
+
+def beside(found: Takeover, path: Path) -> Takeover:
+    """Without the jobs that the file has already, and the others under names that are free in it."""
+    if not path.exists():
+        return found
+    file = jobfile.read(path)
+    there = [_likeness(name, file) for name in file.commands]
+    known = [job for job in found.jobs if _likeness_of(job) in there]
+    fresh = name_jobs([job for job in found.jobs if job not in known], {*file.commands, *file.schedules})
+    before = {job.line: job.name for job in found.jobs}
+    told = {job.line: f"{job.name}: in {path} already, and left as it is" for job in known}
+    remarks = {each.line: each for each in found.remarks}
+    for job in fresh:
+        told[job.line] = job.name + remarks[job.line].text.removeprefix(before[job.line])
+    said = [replace(each, text=told.get(each.line, each.text)) for each in found.remarks]
+    return replace(found, jobs=tuple(fresh), remarks=tuple(said), known=len(known))
+
+
+def _likeness(name: str, file: jobfile.JobFile) -> tuple[object, ...]:
+    command, schedule = file.commands[name], file.schedules.get(name)
+    if schedule is None:
+        return ()
+    when = schedule.expression, schedule.options.get("timezone")
+    return command.argv, command.stdin, command.cwd, dict(command.env), *when
+
+
+def _likeness_of(job: Job) -> tuple[object, ...]:
+    return job.argv, job.stdin, Path(job.cwd), dict(job.env), job.schedule, job.timezone
 
 
 def append(path: Path, text: str, names: Collection[str]) -> None:

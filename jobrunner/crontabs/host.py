@@ -31,7 +31,7 @@ def this_host(user: str | None, timezone: str | None) -> Host:
         raise UsageError(f"this host has no user {user or os.getuid()}; name another with --user") from None
     zone = timezone or crons_timezone()
     Recurrence.parse("@daily", zone)
-    return Host(found.pw_name, found.pw_dir, zone, lacks_interpreter)
+    return Host(found.pw_name, found.pw_dir, zone, lacks_interpreter, os.path.isdir)
 
 
 def crons_timezone() -> str:

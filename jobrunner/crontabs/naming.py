@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jobrunner.crontabs.takeover import Job
 
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?", re.ASCII)
 _WORD = re.compile(r"""[^\s|&;<>(){}"'`$]+|&&|\|\||[|&;(){}]""")
 _ENDS_A_CALL = frozenset(("&&", "||", "|", "&", ";", "(", ")", "{", "}"))
 _BEFORE_A_CALL = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "exec"))
@@ -32,13 +33,13 @@ _LEADS = re.compile(r"[A-Za-z/.]")
 _SUFFIX = re.compile(r"\.(sh|bash|py|pl|php|rb|js)$")
 
 
-def name_jobs(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with names that differ."""
-    programs = [_program_and_argument(job.command) for job in jobs]
+def name_jobs(jobs: Sequence[Job], taken: Collection[str] = ()) -> list[Job]:
+    """The jobs with names that differ, also from those that are taken."""
+    programs = [_program_and_argument(job.command, job.env) for job in jobs]
     names = [program for program, _ in programs]
     often = Counter(names)
     names = [f"{one}_{two}" if often[one] > 1 and two else one for one, two in programs]
-    seen: set[str] = set()
+    seen = set(taken)
     return [replace(job, name=_free(name, seen, set(names))) for job, name in zip(jobs, names, strict=True)]
 
 
@@ -51,8 +52,11 @@ def _free(name: str, seen: set[str], wanted: set[str]) -> str:
     return free
 
 
-def _program_and_argument(command: tuple[str, ...] | str) -> tuple[str, str]:
+def _program_and_argument(command: tuple[str, ...] | str, env: Mapping[str, str]) -> tuple[str, str]:
     text = command if isinstance(command, str) else command[2] if command[1:2] == ("-c",) else None
+    if text is not None:
+        # By what the crontab says that it is, and never by the name of a variable.
+        text = _VARIABLE.sub(lambda match: env.get(match[1], " "), text)
     calls = iter([list(command)]) if text is None else _calls(_WORD.findall(_INSIDE.sub(" ", text)))
     found = [words for words in map(_without_front, calls) if words and _plain(words[0])]
     words = next((each for each in found if each[0] not in _NOT_IT), found[0] if found else ["job"])

@@ -22,9 +22,10 @@ def report(crontab: Crontab, takeover: Takeover) -> list[str]:
 
 
 def _sum(crontab: Crontab, takeover: Takeover) -> str:
-    variables = len(takeover.remarks) - len(takeover.jobs) - len(takeover.refused)
+    variables = len(takeover.remarks) - len(takeover.jobs) - takeover.known - len(takeover.refused)
     counts = [
         _counted(len(takeover.jobs), "job"),
+        *([f"{takeover.known} there already"] if takeover.known else []),
         f"{len(takeover.refused)} not taken over",
         _counted(variables, "variable"),
         _counted(len(takeover.comments), "comment"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from jobrunner import commands
+from jobrunner.cronfields import ours_in
 from jobrunner.crontabs import words
 from jobrunner.crontabs.descriptions import descriptions
 from jobrunner.crontabs.naming import name_jobs
@@ -29,13 +30,15 @@ _NOT_FOR_JOBS = frozenset(("CRON_TZ", "LOGNAME"))
 class Host:
     """Where the jobs will run. ``timezone`` is cron's; ``lacks_interpreter``: whether only a shell can start a program.
 
-    That is asked with the program, PATH and the folder: a script without a first line ``#!``.
+    That is asked with the program, PATH and the folder: a script without a first line ``#!``. ``is_folder``: whether a
+    path is one.
     """
 
     user: str
     home: str
     timezone: str
     lacks_interpreter: Callable[[str, str, str], bool]
+    is_folder: Callable[[str], bool] = lambda path: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Job:
     env: Mapping[str, str]
     description: str | None = None
     name: str = ""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """What is started in the end."""
+        return (commands.SHELL, "-c", self.command) if isinstance(self.command, str) else self.command
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,8 @@ class Takeover:
     described: tuple[int, ...]
     """The numbers of the comments that became descriptions; they are among ``comments``."""
     blank: int
+    known: int = 0
+    """So many of the lines are jobs that were taken over before."""
 
     @property
     def refused(self) -> list[Remark]:
@@ -129,6 +139,7 @@ class _Taking:
             return
         try:
             recurrence = Recurrence.parse(line.schedule, self._variables.get("CRON_TZ", self._host.timezone))
+            _check_is_crons(line.schedule)
             job, why = self._job(line, recurrence)
             _check_placeholders(job.command)
         except (BadSchedule, ConfigurationError) as error:
@@ -139,10 +150,14 @@ class _Taking:
 
     def _job(self, line: Entry, recurrence: Recurrence) -> tuple[Job, str]:
         """The job, and why it is not a plain one."""
-        command, stdin = words.without_input(line.command.rstrip(" \t"))
+        command, stdin = words.without_input(line.command)
+        command = command.rstrip(" \t")
         if not command.strip():
             raise ConfigurationError("there is no command in front of its %")
-        home = self._variables.get("HOME", self._host.home)
+        home = said = self._variables.get("HOME", self._host.home)
+        if not self._host.is_folder(home):
+            # To cron that is nothing to stop for.
+            home = "/"
         env = {"PATH": _PATH} | {n: value for n, value in self._variables.items() if n not in _NOT_FOR_JOBS}
         shell = env.get("SHELL", commands.SHELL)
         parts = words.take_apart(command)
@@ -156,6 +171,8 @@ class _Taking:
             elif braces := _would_be_filled_in(parts.words):
                 parts = f"{braces}, which in a list is a placeholder"
         note = "; standard input is what followed the %" if stdin else ""
+        if home != said:
+            note += f'; in cwd = "/", since there is no home folder {said}'
         job = Job(line.number, recurrence.expression, recurrence.timezone, command, stdin, home, env)
         if isinstance(parts, words.Plain):
             return replace(job, command=parts.words, cwd=cwd.rstrip("/") or "/", env={**env, **parts.env}), note
@@ -183,6 +200,13 @@ def _would_be_filled_in(words: tuple[str, ...]) -> str | None:
         except ConfigurationError:
             return word
     return words[0] if words[0].startswith("{") else None
+
+
+def _check_is_crons(schedule: str) -> None:
+    if item := ours_in(schedule):
+        # Debian's stops reading a field at the #, and refuses a file with the others.
+        meant = f"reads {item} as {item.partition('#')[0]}, each week" if "#" in item else f"does not know {item}"
+        raise BadSchedule(f"cron {meant}; write what is meant into jobrunner.toml, where {item} is what it says")
 
 
 def _check_placeholders(command: tuple[str, ...] | str) -> None:

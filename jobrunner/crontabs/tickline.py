@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from jobrunner.crontabs.reading import Variable, parse
 from jobrunner.errors import ConfigurationError
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -30,15 +31,27 @@ def tick_line(words: Sequence[str], identity: str, *, sets_path: bool) -> str:
 
 
 def with_line(crontab: bytes, line: str, identity: str) -> bytes:
-    """The crontab with this line, in the place of this installation's older one. All other lines stay as they are."""
-    new = line.encode()
+    """The crontab with this line, in the place of this installation's older one, else at its end, and in front of a
+    ``MAILTO=""`` that would silence it. All other lines stay as they are.
+    """
     lines = crontab.splitlines(keepends=True)
-    places = [place for place, each in enumerate(lines) if _is_ours(each, identity)]
-    if places:
-        lines[places[0]] = new + b"\n"
-        return b"".join(each for place, each in enumerate(lines) if place not in places[1:])
-    end = b"" if not crontab or crontab.endswith(b"\n") else b"\n"
-    return crontab + end + new + b"\n"
+    others = [each for each in lines if not _is_ours(each, identity)]
+    old = next((place for place, each in enumerate(lines) if _is_ours(each, identity)), len(others))
+    place = _where_mail_is_sent(others, old)
+    if place == len(others) and others and not others[-1].endswith(b"\n"):
+        others[-1] += b"\n"
+    return b"".join([*others[:place], line.encode() + b"\n", *others[place:]])
+
+
+def _where_mail_is_sent(lines: Sequence[bytes], place: int) -> int:
+    """This place, or that of the line above it that says ``MAILTO=""``: a mail is the tick's only alarm."""
+    silent_from = None
+    for number, raw in enumerate(lines[:place]):
+        line = parse(number, raw.decode("latin-1").rstrip("\r\n"), has_user=False)
+        if isinstance(line, Variable) and line.name == "MAILTO":
+            is_silent = not line.value.strip()
+            silent_from = (number if silent_from is None else silent_from) if is_silent else None
+    return place if silent_from is None else silent_from
 
 
 def without_line(crontab: bytes, identity: str) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 _OPERATORS = "|&;<>"
 _SPECIAL = _OPERATORS + "$`()*?[]{}\r\v\f"
+_ESCAPED_IN_QUOTES = ("$", "`")
 _BEFORE_INPUT = re.compile(r"(?:[^\\%]|\\.?)*", re.DOTALL)
 _EMPTY_BRACES = re.compile(r"(?<!\S)\{\}(?!\S)")
 _CHANGE_FOLDER = re.compile(r"cd[ \t]+([\w./+@%:=,][\w./+@%:=,-]*)[ \t]*&&[ \t]*(.+)", re.ASCII | re.DOTALL)
@@ -137,6 +138,9 @@ def _bare(command: str) -> Iterator[tuple[int, str]]:
             quote = "" if character == "'" else quote
         elif character == "\\":
             place += 1
+            # In double quotes a shell takes the backslash away, and shlex leaves it.
+            if quote and command[place : place + 1] in _ESCAPED_IN_QUOTES:
+                yield place, command[place]
         elif character == quote:
             quote = ""
         elif quote:

@@ -1,7 +1,7 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.execute.child CHANNEL LINE STACKS TURN PARENT``. It imports the standard library and
-the handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
+Started as ``python -P -m jobrunner.execute.child CHANNEL LINE STACKS TURN PARENT [PAGE]``. It imports the standard
+library and the handlers only; it knows no database of ours. Standard output and error are a pipe to the parent.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from jobrunner import clock, faults
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.execute import at_work, attribution, reports
+from jobrunner.execute.begun import BegunMarks
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
 from jobrunner.execute.streams import Streams
@@ -29,20 +30,22 @@ from jobrunner.registry import Job, registered
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
 _PR_SET_PDEATHSIG = 1
+_MOST_CLOSED_IN_A_ROW = 2
 _LOOK_MILLISECONDS = 250
 """Seen twice in a thousand ticks on a busy machine: a child slept on before a line that was not empty any more."""
 
 
 def main(arguments: list[str]) -> None:
     """Live until the channel closes or the parent dies."""
-    channel, line, stacks, turn, parent = (int(argument) for argument in arguments)
+    channel, line, stacks, turn, parent, *page = (int(argument) for argument in arguments)
     _die_with(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # The parent asks where a handler hangs with this signal: it is answered in C, even while the handler
     # holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
-    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn).serve()
+    marks = BegunMarks(page[0] if page else None)
+    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn, marks).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -69,15 +72,19 @@ class Child:
     can take back.
     """
 
-    def __init__(self, channel: socket.socket, line: socket.socket, turn: int) -> None:
+    def __init__(self, channel: socket.socket, line: socket.socket, turn: int, marks: BegunMarks) -> None:
         self._channel = channel
         self._line = line
         self._turn = turn
+        self._marks = marks
         self._inbox = Inbox()
         self._pid = os.getpid()
         self._is_at_work = False
         self._was_asked_to_stop = False
+        self._closed_in_a_row = 0
         self._streams = Streams()
+        # Also while it has no run: what tells all processes of a service to stop must not take it from its tick.
+        signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def serve(self) -> None:
         """Say hello, then run what comes until the other side hangs up."""
@@ -85,8 +92,13 @@ class Child:
         either.register(self._channel, select.POLLIN)
         either.register(self._line, select.POLLIN)
         while True:
-            while frame := self._take():
+            while not self._is_worn() and (frame := self._take()):
                 self._act(frame)
+            if self._is_worn():
+                # What waits in the line goes to another child, and this one is killed.
+                while self._channel.recv(1 << 16):
+                    pass
+                return
             ready = {descriptor for descriptor, _ in either.poll(_LOOK_MILLISECONDS)}
             if self._channel.fileno() not in ready:
                 continue
@@ -99,7 +111,7 @@ class Child:
                     # From here on this child runs async handlers only. asyncio is imported by those who need it.
                     from jobrunner.execute.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._turn, frames)
+                    serve(self._channel, self._inbox, self._turn, self._marks, frames)
                     return
                 self._act(frames.pop(0))
 
@@ -153,6 +165,7 @@ class Child:
             except BadPayload as error:
                 self._send({"kind": "import_failed", "error": str(error)})
                 return
+        greeting["misfits"] = [_misfit(job_type, payload) for job_type, payload in frame.get("payloads", ())]
         self._streams.keep()
         self._send(greeting)
 
@@ -160,8 +173,9 @@ class Child:
         if clock.elapsed() > frame["begin_before"]:
             # Its parent has stood still since: by now the run may be somebody else's.
             self._streams.end_of_run()
-            self._send({"kind": "report", "run_id": frame["run_id"], "outcome": "not_begun"})
+            self._send(reports.not_begun(frame["run_id"]))
             return
+        self._marks.begin(frame["slot"])
         progress = Progress(frame["run_id"], self._send)
         report = self._attempt(registered().get(frame["job_type"]), frame, progress)
         if os.getpid() != self._pid:
@@ -170,10 +184,16 @@ class Child:
         faults.reach("child.handler_returned")
         self._streams.end_of_run()
         progress.flush()
-        self._send({"kind": "report", "run_id": frame["run_id"], "ended_at": clock.elapsed(), **report})
+        self._closed_in_a_row = self._closed_in_a_row + 1 if reports.tells_of_a_closed_connection(report) else 0
+        told = {"ended_at": clock.elapsed(), "was_told": self._was_asked_to_stop, "is_last": self._is_worn()}
+        self._send({"kind": "report", "run_id": frame["run_id"], **told, **report})
+
+    def _is_worn(self) -> bool:
+        """Whether a connection that the handlers keep is gone for good: all runs to come would fail of it here."""
+        return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
     def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
-        if refused := reports.refused(job, frame):
+        if refused := reports.refused(job, frame, is_async=False):
             return refused
         assert job is not None
         context = reports.context_of(frame, progress, lambda: self._was_asked_to_stop)
@@ -212,6 +232,17 @@ def is_async(job_type: str) -> bool:
     """Whether the handler of this type is an ``async def`` function."""
     job = registered().get(job_type)
     return job is not None and job.policy.is_async
+
+
+def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
+    """Why the handler of this type could not take the payload; None: it could, or there is none."""
+    job = registered().get(job_type)
+    try:
+        if job is not None:
+            job.check(payload)
+    except BadPayload as error:
+        return str(error)
+    return None
 
 
 def _schedules() -> list[dict[str, Any]]:

@@ -20,13 +20,17 @@ _REFUSAL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What to start. ``alarm_seconds`` 0: the kernel is not asked to end it should its parent stand still."""
+    """What to start, but not after ``begin_before``, on the clock of ``clock.elapsed``.
+
+    ``alarm_seconds`` 0: the kernel is not asked to end it should its parent stand still.
+    """
 
     arguments: Sequence[bytes]
     cwd: Path
     env: Mapping[bytes, bytes]
     stdin: bytes
     alarm_seconds: float
+    begin_before: float
 
 
 class CommandProcess(Process):
@@ -39,7 +43,7 @@ class CommandProcess(Process):
             with nameless_file("jobrunner-stdin") as stdin:
                 stdin.write(line.stdin)
                 stdin.seek(0)
-                options = [str(theirs.fileno()), str(os.getpid()), str(line.alarm_seconds)]
+                options = [str(theirs.fileno()), str(os.getpid()), str(line.alarm_seconds), str(line.begin_before)]
                 super().__init__(
                     # Alone and without the site's packages: it is up in a few milliseconds.
                     [sys.executable, "-I", "-S", _LAUNCHER, *options, os.fsencode(line.cwd), *line.arguments],

@@ -19,6 +19,7 @@ from typing import Any
 
 from jobrunner import clock, faults
 from jobrunner.execute import attribution, reports
+from jobrunner.execute.begun import BegunMarks
 from jobrunner.execute.frames import Frame, Inbox, encode
 from jobrunner.execute.reports import Progress, Send
 from jobrunner.execute.tail import TAIL_BYTES
@@ -30,17 +31,18 @@ _LINE_BYTES = 1024
 _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", default=0)
 
 
-def serve(channel: socket.socket, inbox: Inbox, turn: int, frames: Sequence[Frame]) -> None:
+def serve(channel: socket.socket, inbox: Inbox, turn: int, marks: BegunMarks, frames: Sequence[Frame]) -> None:
     """Run what ``frames`` bring and what else comes, until the parent hangs up."""
     with mmap.mmap(turn, 8) as cell:
-        asyncio.run(_Server(channel, inbox, cell).serve(frames))
+        asyncio.run(_Server(channel, inbox, cell, marks).serve(frames))
 
 
 class _Server:
-    def __init__(self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap) -> None:
+    def __init__(self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks) -> None:
         self._channel = channel
         self._inbox = inbox
         self._cell = cell
+        self._marks = marks
         self._pid = os.getpid()
         self._runs: dict[int, _Run] = {}
         self._sending = threading.Lock()
@@ -81,6 +83,11 @@ class _Server:
                 run.work.cancel()
 
     def _begin(self, frame: Frame) -> None:
+        if clock.elapsed() > frame["begin_before"]:
+            # Its host has stood still since: by now the run may be somebody else's.
+            self._send(reports.not_begun(frame["run_id"]))
+            return
+        self._marks.begin(frame["slot"])
         run = _Run(frame, self._send, self._loop)
         context = contextvars.copy_context()
         context.run(_running.set, run.run_id)
@@ -107,7 +114,7 @@ class _Server:
     async def _attempt(self, run: _Run) -> Frame:
         frame = run.frame
         job = registered().get(frame["job_type"])
-        if refused := reports.refused(job, frame):
+        if refused := reports.refused(job, frame, is_async=True):
             return refused
         assert job is not None
         context = reports.context_of(frame, run.progress, lambda: run.was_asked_to_stop)

@@ -37,7 +37,7 @@ class _Noted:
     groups: tuple[int, ...]
 
     def is_alive(self) -> bool:
-        return self.boot == _boot_id() and _started(self.pid) == self.started
+        return self.boot == boot_id() and _started(self.pid) == self.started
 
 
 class GroupFile:
@@ -48,7 +48,7 @@ class GroupFile:
         self._owner = owner
         self._mark = mark
         self._groups: set[int] = set()
-        self._usable = _is_private_folder(folder)
+        self._usable = is_private_folder(folder)
 
     @property
     def is_usable(self) -> bool:
@@ -75,7 +75,7 @@ class GroupFile:
             return
         note = {
             "owner": self._owner.name,
-            "boot": _boot_id(),
+            "boot": boot_id(),
             "pid": os.getpid(),
             "started": _started(os.getpid()),
             "mark": self._mark,
@@ -96,14 +96,14 @@ def kill_leftovers(folder: Path, owners: Collection[str] = (), live: Collection[
     Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
     processes were killed, after they are gone.
     """
-    if not folder.is_dir() or not _is_private_folder(folder):
+    if not folder.is_dir() or not is_private_folder(folder):
         return 0
     killed = 0
     for noted in _notes(folder):
         alive = noted.is_alive()
         if alive and noted.owner not in owners:
             continue
-        if noted.boot == _boot_id():
+        if noted.boot == boot_id():
             doomed = [each for each in noted.groups if not (alive and is_surely_on(each, live))]
             killed += _kill_groups(replace(noted, groups=tuple(doomed)))
         if not alive:
@@ -169,16 +169,17 @@ def _started(pid: int) -> str:
         return ""
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """What this start of the host is known by; "" where the system does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
 
 
-def _is_private_folder(folder: Path) -> bool:
+def is_private_folder(folder: Path) -> bool:
     """Whether the folder exists (made if need be), is ours and nobody else may write it: it names what to kill."""
-    if not _boot_id():
+    if not boot_id():
         return False
     try:
         make_private(folder)

@@ -9,14 +9,16 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobrunner import clock
+from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, BrokenFrame, Frame, Inbox, decode, encode, encode_message
 from jobrunner.execute.groups import MARK
 from jobrunner.execute.process import Process, nameless_file
 from jobrunner.execute.tail import Chapters, Tail
+from jobrunner.payload import Payload
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16
@@ -30,7 +32,8 @@ class ChildPlan:
     """What every child of a tick is started with. ``mark`` is how its descendants are known in the environment.
 
     ``reserved`` are the job types that no handler may have, since they are commands. ``schedules``: the greeting is to
-    hold those of the handlers, which a tick has no use for.
+    hold those of the handlers, which a tick has no use for; ``payloads``: also which of these, each with its job type,
+    do not fit their handlers. ``page`` is where it notes which runs have been begun.
     """
 
     imports: tuple[str, ...]
@@ -38,6 +41,8 @@ class ChildPlan:
     mark: str
     reserved: tuple[str, ...] = ()
     schedules: bool = False
+    payloads: tuple[tuple[str, Payload], ...] = ()
+    page: BegunPage = field(default_factory=lambda: BegunPage(None))
 
 
 class ChildProcess(Process):
@@ -58,15 +63,16 @@ class ChildProcess(Process):
         with suppress(OSError):  # not one byte may be written where RLIMIT_FSIZE is 0
             os.ftruncate(self._turn.fileno(), 8)
         descriptors = (theirs.fileno(), self._line_end.fileno(), self._stacks.fileno(), self._turn.fileno())
+        page = () if plan.page.descriptor is None else (plan.page.descriptor,)
         mark = f"\0jobrunner {secrets.token_hex(16)}\n".encode()
         self._chapters = Chapters(mark)
         try:
             super().__init__(
                 # -P: neither the current folder nor the script's is on the import path.
                 [sys.executable, "-P", "-m", "jobrunner.execute.child"]
-                + [str(number) for number in (*descriptors, os.getpid())],
+                + [str(number) for number in (*descriptors, os.getpid(), *page)],
                 env={**os.environ, MARK: plan.mark, "PYTHONUNBUFFERED": "1"},
-                pass_fds=descriptors,
+                pass_fds=(*descriptors, *page),
             )
         except OSError:
             ours.close()
@@ -88,6 +94,7 @@ class ChildProcess(Process):
                 "app_dir": str(plan.app_dir) if plan.app_dir else None,
                 "reserved": list(plan.reserved),
                 "schedules": plan.schedules,
+                "payloads": plan.payloads,
                 "output_mark": mark.hex(),
             }
         )

@@ -1,4 +1,4 @@
-"""Becomes a command: ``python -I -S launch.py CHANNEL PARENT ALARM FOLDER PROGRAM [ARGUMENT…]``.
+"""Becomes a command: ``python -I -S launch.py CHANNEL PARENT ALARM BEFORE FOLDER PROGRAM [ARGUMENT…]``.
 
 Between fork and exec nothing may run in a parent with threads; so what a command must inherit is set up here, and
 then this process turns into the command. Standard library only, and little of it.
@@ -9,14 +9,20 @@ import errno
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 
 STARTING = b"\0"
 """The last word of a launcher that has done its part; what follows is why the program cannot be started."""
+LATE = "its last moment to begin has passed: its host stood still"
 _PR_SET_PDEATHSIG = 1
+# As in jobrunner.clock, which this process cannot import.
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-def main(channel: int, parent: int, alarm_seconds: float, folder: str, arguments: list[str]) -> None:
+def main(
+    channel: int, parent: int, alarm_seconds: float, begin_before: float, folder: str, arguments: list[str]
+) -> None:
     """Replace this process by the command once the parent says so; or say why not on the channel, and exit 127."""
     os.set_inheritable(channel, False)
     with suppress(OSError, AttributeError):
@@ -35,6 +41,8 @@ def main(channel: int, parent: int, alarm_seconds: float, folder: str, arguments
         os.chdir(folder)
     except OSError as error:
         _refuse(channel, f"its folder {folder} cannot be entered: {error.strerror}")
+    if time.clock_gettime(_SINCE_BOOT) > begin_before:
+        _refuse(channel, LATE)
     os.write(channel, STARTING)
     try:
         os.execvp(arguments[0], arguments)  # noqa: S606 - without a shell is what is wanted
@@ -58,4 +66,4 @@ def _refuse(channel: int, reason: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], sys.argv[5:])
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), sys.argv[5], sys.argv[6:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 from jobrunner import clock, payload
 from jobrunner.context import Context
-from jobrunner.errors import BadPayload
+from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.execute.frames import Frame
 from jobrunner.registry import Job
 from jobrunner.signals import Discard, Retry, Snooze
@@ -19,6 +20,13 @@ from jobrunner.signals import Discard, Retry, Snooze
 _TRACEBACK_CHARACTERS = 32_000
 _MESSAGE_CHARACTERS = 10_000
 _PROGRESS_EVERY_SECONDS = 0.1
+NOT_BEGUN = "not_begun"
+_CLOSED = re.compile(
+    r"connection (is|was|has been|already|is already) closed|closed (the )?(connection|database)|server has gone away"
+    r"|(lost|terminating) connection",
+    re.IGNORECASE,
+)
+"""In the words of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
 Send = Callable[[Frame], None]
 
@@ -65,12 +73,22 @@ def context_of(frame: Frame, progress: Progress, was_asked_to_stop: Callable[[],
     )
 
 
-def refused(job: Job[Any, Any] | None, frame: Frame) -> Frame | None:
-    """Why the handler is not even called; None: it is."""
-    if job is None:
-        return {"outcome": "failed", "error_type": "UnknownJobType", "error": "no handler of this name"}
+def not_begun(run_id: int) -> Frame:
+    """The run was not begun, and will not be."""
+    return {"kind": "report", "run_id": run_id, "outcome": NOT_BEGUN}
+
+
+def refused(job: Job[Any, Any] | None, frame: Frame, *, is_async: bool) -> Frame | None:
+    """Why the handler is not even called; None: it is.
+
+    What another version of the code could do is ``incompatible``: perhaps a deploy is under way.
+    """
+    if job is None or job.policy.is_async != is_async:
+        return {"outcome": "incompatible", "error_type": "unknown_type", "error": "no handler of this name and kind"}
     try:
         job.check(frame["payload"])
+    except PayloadMismatch as error:
+        return {"outcome": "incompatible", "error_type": "bad_payload", "error": str(error)}
     except BadPayload as error:
         return {"outcome": "discarded", "error_type": "bad_payload", "error": str(error)}
     return None
@@ -103,6 +121,12 @@ def failed(error: BaseException, job: Job[Any, Any], frame: Frame) -> Frame:
         "traceback": stack(),
         "wait_seconds": job.policy.backoff.wait(frame["attempt"]).total_seconds(),
     }
+
+
+def tells_of_a_closed_connection(report: Frame) -> bool:
+    """Whether the run has failed because a connection that its process keeps is gone."""
+    error = report.get("error")
+    return isinstance(error, str) and _CLOSED.search(error) is not None
 
 
 def stopped(error: BaseException) -> Frame:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobrunner import clock
+from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.groups import GroupFile
@@ -26,11 +27,15 @@ _DYING_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted."""
+    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted.
+
+    ``misfits`` says of each payload that it was asked about why it does not fit, None where it does.
+    """
 
     child: ChildProcess
     policies: list[Policy]
     schedules: list[dict[str, Any]] = field(default_factory=list)
+    misfits: list[str | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,11 @@ class Supervisor:
         self._starting: dict[ChildProcess, _Start] = {}
         self._all: dict[Process, tuple[int, ...]] = {}
         self.idle: list[ChildProcess] = []
+
+    @property
+    def page(self) -> BegunPage:
+        """Where it is noted which runs have been begun."""
+        return self._plan.page
 
     @property
     def children(self) -> int:
@@ -207,13 +217,14 @@ class Supervisor:
             try:
                 policies = [Policy.from_data(data) for data in frame["policies"]]
                 schedules = [dict(data) for data in frame.get("schedules", ())]
+                misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
             except (KeyError, TypeError, ValueError, OverflowError):
                 start.error = "its greeting makes no sense"
                 child.kill()
                 return
             del self._starting[child]
             self.idle.append(child)
-            yield Ready(child, policies, schedules)
+            yield Ready(child, policies, schedules, misfits)
 
     def _ask_who_can_write(self) -> None:
         """Have the next wait end as soon as a child takes more of what it is to be sent."""

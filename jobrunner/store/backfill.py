@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, literal_column, or_, select
+from sqlalchemy import Connection, RowMapping, literal_column, or_, select, update
 
 from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.lifecycle import Status
 from jobrunner.model import Definition, Origin
 from jobrunner.names import check_job_type
 from jobrunner.payload import checked_text
@@ -46,10 +47,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What became of one slot. ``run_id``: the run made, or the one that it has already; None in a dry run."""
+    """What became of one slot. ``run_id``: the run made, or the one that it has already; None in a dry run.
+
+    "retried": its run was cancelled, and is queued again.
+    """
 
     slot: datetime
-    answer: Literal["made", "has a run", "unknown", "dropped"]
+    answer: Literal["made", "retried", "has a run", "unknown", "dropped"]
     run_id: int | None = None
 
 
@@ -66,7 +70,7 @@ def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -
 def backfill(
     connection: Connection, name: str, span: Span, payload_limit: int, actor: str, *, dry_run: bool = False
 ) -> list[Filled]:
-    """A run for each slot of the span that has none. Asked twice, it makes none the second time.
+    """A run for each slot of the span that has none, or whose run was cancelled. Asked twice, the second time none.
 
     Raises NotFoundError, UsageError for slots to come or too many, and QueueFull as ``runs.enqueue``; then nothing was
     written.
@@ -82,11 +86,21 @@ def backfill(
     listed = [{"scheduled_for": slot, "origin": origin} for slot, origin in made]
     ids = iter(many.enqueue(connection, new, listed, None) if listed else ())
     answers = [filled if origin is None else _made(filled.slot, next(ids)) for filled, origin in found]
-    if made:
+    for filled in answers:
+        if filled.answer == "retried" and filled.run_id is not None:
+            _retry(connection, filled.run_id, actor)
+    if any(filled.answer in ("made", "retried", "dropped") for filled in answers):
         counts = Counter(filled.answer.replace(" ", "_") for filled in answers)
         detail: dict[str, Any] = {"from": span.begin, "to": span.end, "again": span.again, **counts}
         record(connection, [event(actor, "backfill schedule", definition.id, detail, at)])
     return answers
+
+
+def _retry(connection: Connection, run_id: int, actor: str) -> None:
+    runs.retry(connection, run_id, actor)
+    # By its new origin it is a person's, in whose place no slot puts its own run.
+    origin: Origin = "backfill"
+    connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(origin=origin))
 
 
 def _run(definition: Definition, payload_limit: int, origin: Origin | None = None) -> NewRun:
@@ -126,29 +140,30 @@ def _slots(definition: Definition, span: Span, at: datetime) -> Sequence[datetim
     return list(recurrence.slots(after, until))
 
 
-def _runs_of(connection: Connection, definition_id: int, slots: Sequence[datetime]) -> Mapping[datetime, int]:
+def _runs_of(connection: Connection, definition_id: int, slots: Sequence[datetime]) -> Mapping[datetime, RowMapping]:
     if not slots:
         return {}
     columns = job_runs.c
     # As the index on slots says it: those made again are in front of a run that is not.
     is_first = or_(columns.origin.is_(None), columns.origin != literal_column("'again'"))
-    statement = (
-        select(columns.scheduled_for.label("slot"), func.min(columns.id).label("run_id"))
-        .where(columns.definition_id == definition_id, columns.scheduled_for.between(slots[0], slots[-1]), is_first)
-        .group_by(columns.scheduled_for)
+    # By the unique index there is one of each slot.
+    statement = select(columns.scheduled_for, columns.id, columns.status).where(
+        columns.definition_id == definition_id, columns.scheduled_for.between(slots[0], slots[-1]), is_first
     )
-    return {row.slot: row.run_id for row in connection.execute(statement)}
+    return {row["scheduled_for"]: row for row in connection.execute(statement).mappings()}
 
 
 def _decided(
-    slots: Sequence[datetime], has_run: Mapping[datetime, int], span: Span, at: datetime
+    slots: Sequence[datetime], has_run: Mapping[datetime, RowMapping], span: Span, at: datetime
 ) -> list[tuple[Filled, Origin | None]]:
     """What is to become of each slot, and as what it is made, if it is."""
     found: list[tuple[Filled, Origin | None]] = []
     for slot in slots:
-        if slot in has_run:
-            made, left = Filled(slot, "made"), Filled(slot, "has a run", has_run[slot])
-            found.append((made, "again") if span.again else (left, None))
+        if slot in has_run and span.again:
+            found.append((Filled(slot, "made"), "again"))
+        elif slot in has_run:
+            is_cancelled = has_run[slot]["status"] == Status.CANCELLED
+            found.append((Filled(slot, "retried" if is_cancelled else "has a run", has_run[slot]["id"]), None))
         elif slot < at - span.kept and not span.again:
             found.append((Filled(slot, "unknown"), None))
         else:

@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Container
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
+
+from jobrunner.store.waits import PROBE, Waits
+
+T = TypeVar("T")
 
 _FILE_URL = re.compile(r"sqlite(?:\+pysqlite|\+aiosqlite)?:///(?!:memory:)([^?#%]+)", re.ASCII)
 # Only what can be read in one way: everything else is left to SQLAlchemy, which the other commands go by.
@@ -21,8 +25,6 @@ _SERVER_URL = re.compile(
     re.ASCII,
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
-_MOMENT_SECONDS = 0.1
-_CALL_SECONDS = 3.0
 
 # julianday() is a double whose last bits are worth some 40 microseconds: milliseconds are what it holds.
 SQLITE_NOW = (
@@ -52,26 +54,45 @@ def change(url: str, statement: Callable[[dict[str, str]], str], values: tuple[s
 def _change_file(file: Path, statement: str, values: tuple[str, ...]) -> int:
     import sqlite3
 
-    with closing(sqlite3.connect(file_uri(file), uri=True, timeout=_MOMENT_SECONDS)) as connection:
+    with closing(sqlite3.connect(file_uri(file), uri=True, timeout=PROBE.file)) as connection:
         prepare_file_connection(connection)
         return connection.execute(statement, values).rowcount
 
 
 def _change_server(options: dict[str, Any], statement: str, values: tuple[str, ...]) -> int:
+    return _ask_server(options, statement, values, lambda cursor: int(cursor.rowcount))
+
+
+def first_row(options: dict[str, Any], statement: str, values: tuple[Any, ...]) -> Any:
+    """What a server answers at once, on a connection of its own; None: no row. Raises whatever the driver raises."""
+    return _ask_server(options, statement, values, lambda cursor: cursor.fetchone())
+
+
+def _ask_server(options: dict[str, Any], statement: str, values: tuple[Any, ...], answer: Callable[[Any], T]) -> T:
     import threading
 
     import psycopg
 
-    options |= connection_options(_CALL_SECONDS, given=options)
-    with closing(psycopg.connect(**options, autocommit=True)) as connection:
+    options = options | connection_options(PROBE, given=options)
+    with closing(psycopg.connect(**options)) as connection:
         # Nothing else ends a call to a server that does not answer any more.
-        watch = threading.Timer(_CALL_SECONDS, shut_down, [connection])
+        watch = threading.Timer(PROBE.call, _cut, [connection])
         watch.daemon = True
         watch.start()
         try:
-            return connection.execute(statement, values).rowcount
+            # One message, which is one transaction: the limits cost no round trip, and hold behind a pooler.
+            cursor = psycopg.ClientCursor(connection)
+            cursor.execute(f"{limits(PROBE)}; {statement}".encode(), values)
+            while cursor.nextset():
+                pass
+            return answer(cursor)
         finally:
             watch.cancel()
+
+
+def _cut(connection: Any) -> None:
+    cancel(connection, PROBE)
+    shut_down(connection)
 
 
 def file_of(url: str) -> Path | None:
@@ -116,17 +137,44 @@ def prepare_file_connection(connection: Any) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def connection_options(patience_seconds: float, *, given: Container[str]) -> dict[str, Any]:
+def connection_options(waits: Waits, *, given: Container[str]) -> dict[str, Any]:
     """What each connection to a server is opened with, beside what its URL has ``given``."""
+    of_the_network = {
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        # What was sent and is not even received: milliseconds.
+        "tcp_user_timeout": round(waits.call * 1000),
+    }
     return {
-        "connect_timeout": max(2, min(5, round(patience_seconds))),
+        "connect_timeout": waits.connect,
         # Behind a transaction pooler a prepared statement is on another server connection the next time.
         "prepare_threshold": None,
         "application_name": "jobrunner",
         # Whatever the database's own is: in one without an encoding the driver reads bytes where texts are expected.
         "client_encoding": "utf8",
-        **({} if "keepalives_idle" in given else {"keepalives_idle": 15, "keepalives_interval": 5}),
+        # Each transaction begins with a BEGIN of our own, which brings its limits along.
+        "autocommit": True,
+        **{name: value for name, value in of_the_network.items() if name not in given},
     }
+
+
+def limits(waits: Waits) -> str:
+    """The server's own limits, as the statements with which a transaction begins."""
+    values = {
+        "lock_timeout": waits.lock,
+        "statement_timeout": waits.statement,
+        "idle_in_transaction_session_timeout": waits.idle,
+    }
+    return "; ".join(f"SET LOCAL {name} = {seconds * 1000:.0f}" for name, seconds in values.items())
+
+
+def cancel(connection: Any, waits: Waits) -> None:
+    """Have the server end what it does for this connection. From any thread; returns in a moment.
+
+    A server whose client has gone without a word goes on waiting.
+    """
+    with suppress(Exception):
+        connection.cancel_safe(timeout=waits.cancel)
 
 
 def shut_down(connection: Any) -> None:

@@ -33,7 +33,7 @@ from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
 from jobrunner.store.dialect import later, now, rows
 from jobrunner.store.holding import NO_LOCK, RUNNING, is_of, of_these, unlocked
-from jobrunner.store.schema import job_runs
+from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
 
 
@@ -110,7 +110,7 @@ def start(connection: Connection, lease: Lease) -> bool:
 
 def hold_places(connection: Connection, host: str) -> None:
     """Wait until no other claim of the host is under way, and let none begin before this transaction ends."""
-    dialect.lock_host_places(connection, host)
+    dialect.lock_named_row(connection, job_locks, f"places of {host}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import Connection, RowMapping, or_, select, update
+from sqlalchemy import Connection, RowMapping, or_, select
 
 from jobrunner.model import Declaration
 from jobrunner.store import changes, trail
-from jobrunner.store.dialect import inserting, lock_declarations, now, rows
+from jobrunner.store.dialect import inserting, lock_named_row, now, rows
 from jobrunner.store.schedules import Plan, definition_of
-from jobrunner.store.schema import job_definitions
+from jobrunner.store.schema import job_definitions, job_locks
 
 
 def hold(connection: Connection) -> None:
     """Until the transaction ends nobody else applies anything: two versions of an application take their turns."""
-    lock_declarations(connection)
+    lock_named_row(connection, job_locks, "declarations")
 
 
 def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> Sequence[RowMapping]:
@@ -63,15 +63,3 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
         ],
     )
     return [each.name for each in new if each.name not in ids]
-
-
-def disable(connection: Connection, gone: Sequence[RowMapping], actor: str) -> None:
-    """As ``changes.mark_removed``, many."""
-    if not gone:
-        return
-    given = rows("given", {"id": job_definitions.c.id.type})
-    removed = update(job_definitions).where(job_definitions.c.id.in_(select(given.c.id)))
-    at = gone[0]["now"]
-    connection.execute(removed.values(removed_at=at, updated_at=at), {"given": [{"id": row["id"]} for row in gone]})
-    told = [trail.event(actor, "remove schedule", row["id"], {"name": row["name"]}, at) for row in gone]
-    trail.record(connection, told)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, RowMapping, Select, func, select
 
 from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
+from jobrunner.store import obstacles
 from jobrunner.store.dialect import now
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_runs
@@ -25,10 +26,12 @@ def lock(connection: Connection, name: str) -> RowMapping:
     return _found(connection, name, _named(name).with_for_update())
 
 
-def current(connection: Connection, name: str) -> tuple[Definition, datetime]:
-    """A definition and the database's now. Raises NotFoundError, also for a removed one."""
+def current(connection: Connection, name: str) -> tuple[Definition, datetime, str | None]:
+    """A definition, the database's now, and what it has for a problem. Raises NotFoundError, also for a removed one."""
     row = _found(connection, name, _named(name))
-    return definition_of(row), row["now"]
+    found, at = definition_of(row), row["now"]
+    known = obstacles.problem_of(row, at, obstacles.former_runs(connection, found.id))
+    return found, at, known or found.problem
 
 
 def _named(name: str) -> Select[Any]:
@@ -59,22 +62,29 @@ def missing(connection: Connection, name: str) -> NotFoundError:
 
 
 def listed(connection: Connection, *, removed: bool = False) -> list[Row]:
-    """The definitions by name, the removed ones only if asked for."""
+    """The definitions by name, each with its ``problem``; the removed ones only if asked for."""
     columns = job_definitions.c
-    statement = select(job_definitions).order_by(columns.name)
+    statement = select(job_definitions, now().label("now")).order_by(columns.name)
     if not removed:
         statement = statement.where(columns.removed_at.is_(None))
-    return [dict(row) for row in connection.execute(statement).mappings()]
+    found = connection.execute(statement).mappings().all()
+    former = obstacles.former_runs(connection) if found else {}
+    return [_without_now(row) | {"problem": obstacles.problem_of(row, row["now"], former)} for row in found]
+
+
+def _without_now(row: RowMapping) -> Row:
+    return {name: value for name, value in row.items() if name != "now"}
 
 
 def show(connection: Connection, name: str, newest: int) -> Row:
-    """One definition, removed or not: its columns, by whom it is paused, and its newest runs and events.
+    """One definition, removed or not: its columns, its ``problem``, by whom it is paused, its newest runs and events.
 
     Raises NotFoundError.
     """
     found = _found(connection, name, _named(name), removed=True)
     return {
-        **{name: value for name, value in found.items() if name != "now"},
+        **_without_now(found),
+        "problem": obstacles.problem_of(found, found["now"], obstacles.former_runs(connection, found["id"])),
         "paused_by": _paused_by(connection, found["id"], found["paused_at"]),
         "runs": _runs(connection, found["id"], newest),
         "events": _events(connection, found["id"], newest),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -63,12 +63,22 @@ class Ended:
     run_at: datetime
 
 
-def finalize(connection: Connection, owner: Owner, lease: Lease, ending: Ending) -> Ended | Refusal:
-    """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing."""
-    return finalize_all(connection, owner, [(lease, ending)])[0]
+def finalize(
+    connection: Connection, owner: Owner, lease: Lease, ending: Ending, deploy_grace: timedelta = timedelta(0)
+) -> Ended | Refusal:
+    """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing.
+
+    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
+    """
+    return finalize_all(connection, owner, [(lease, ending)], deploy_grace)[0]
 
 
-def finalize_all(connection: Connection, owner: Owner, ends: Sequence[tuple[Lease, Ending]]) -> list[Ended | Refusal]:
+def finalize_all(
+    connection: Connection,
+    owner: Owner,
+    ends: Sequence[tuple[Lease, Ending]],
+    deploy_grace: timedelta = timedelta(0),
+) -> list[Ended | Refusal]:
     """As ``finalize``, for many in one write. The answers come in the order of ``ends``.
 
     Waits for no row that somebody has locked: that one is to be written later.
@@ -77,7 +87,7 @@ def finalize_all(connection: Connection, owner: Owner, ends: Sequence[tuple[Leas
     held = {Lease(row.id, row.lease_token): row for row in found}
     # Taken out as it is met: what a lease named twice stands for is ended once.
     met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
-    ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None])
+    ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
     missing = [lease for lease, _, row in met if row is None]
     # In this order: an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
     locked = still_held(connection, missing)
@@ -157,7 +167,9 @@ def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> s
     return {Lease(row.run_id, row.lease_token) for row in connection.execute(_applied_statement(), values)}
 
 
-def _end(connection: Connection, ends: Sequence[tuple[Row[Any], Ending]]) -> list[Ended]:
+def _end(
+    connection: Connection, ends: Sequence[tuple[Row[Any], Ending]], deploy_grace: timedelta = timedelta(0)
+) -> list[Ended]:
     """End the attempts of these locked rows: two statements are given the same list, and each reads its part."""
     if not ends:
         return []
@@ -165,7 +177,7 @@ def _end(connection: Connection, ends: Sequence[tuple[Row[Any], Ending]]) -> lis
     given, ended = [], []
     for row, told in ends:
         ending = _fit(told)
-        verdict = decide(_standing_of(row), ending)
+        verdict = decide(_standing_of(row), ending, deploy_grace=deploy_grace)
         next_at = None if verdict.wait is None else at + verdict.wait
         given.append(_given(row, verdict, ending, next_at))
         ended.append(Ended(row.id, row.job_type, row.attempts, verdict, next_at or row.run_at))
@@ -186,6 +198,7 @@ def _standing_of(row: Row[Any]) -> Standing:
         cancel_requested=row.cancel_requested,
         releases=row.releases,
         lease_expiries=row.lease_expiries,
+        incompatible_for=timedelta(0) if row.incompatible_at is None else row.now - row.incompatible_at,
     )
 
 
@@ -199,6 +212,12 @@ _NEXT = {
     },
     **{name: _TOLD[name] for name in ("error_type", "error")},
 }
+
+
+_READ = (
+    "id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "incompatible_at",
+    "run_at",
+)  # fmt: skip
 
 
 def _given(row: Row[Any], verdict: Verdict, ending: Ending, next_at: datetime | None) -> dict[str, Any]:
@@ -224,10 +243,9 @@ def _given(row: Row[Any], verdict: Verdict, ending: Ending, next_at: datetime | 
 def _standing(*more: ColumnElement[Any]) -> Select[Any]:
     """What decides where running rows go. In the order of ids, in which whoever locks several must lock them."""
     columns = job_runs.c
-    read = ("id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "run_at")
     return (
         select(
-            *(columns[name] for name in read),
+            *(columns[name] for name in _READ),
             columns.started_at.is_not(None).label("started"),
             columns.cancel_requested_at.is_not(None).label("cancel_requested"),
             now().label("now"),
@@ -287,8 +305,9 @@ def _leave_statement() -> Update:
     columns, given, at = job_runs.c, rows("given", LEASE | _NEXT), bindparam("at", type_=UtcTime())
 
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
-    failed = _is_one_of(given.c.event, Event.FAIL, Event.GIVE_UP)
-    blamed = _is_one_of(given.c.event, Event.FAIL, Event.GIVE_UP, Event.DROP)
+    failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
+    blamed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP, Event.DROP)
+    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.HAND_BACK)
     return (
         update(job_runs)
         .where(is_held(given))
@@ -297,6 +316,14 @@ def _leave_statement() -> Update:
             run_at=func.coalesce(given.c.run_at, columns.run_at),
             finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
             failed_at=case((failed, at), else_=columns.failed_at),
+            # Counted from the first of the tries in a row that found it so; one that was never begun says nothing.
+            incompatible_at=case(
+                # Never later than now, whatever a clock has said once.
+                (and_(postponed, columns.incompatible_at > at), at),
+                (postponed, func.coalesce(columns.incompatible_at, at)),
+                (unseen, columns.incompatible_at),
+                else_=null(),
+            ),
             error_type=case((succeeded, null()), (blamed, given.c.error_type), else_=columns.error_type),
             last_error=case((succeeded, null()), (blamed, given.c.error), else_=columns.last_error),
             result=case((succeeded, given.c.result), else_=columns.result),

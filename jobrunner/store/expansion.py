@@ -21,18 +21,20 @@ from sqlalchemy import (
     case,
     exc,
     literal_column,
+    not_,
     null,
+    or_,
     select,
     update,
 )
 from sqlalchemy.sql.dml import ReturningInsert
 
 from jobrunner import faults
-from jobrunner.errors import RowRefused
+from jobrunner.errors import RowHeld, RowRefused
 from jobrunner.misfire import Stretch, Unfinished, jitter_offset
 from jobrunner.model import Definition, Origin
 from jobrunner.payload import encode_payload
-from jobrunner.store import dialect, limits, replacing, schedules, trail
+from jobrunner.store import dialect, failures, limits, replacing, schedules, trail
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.holding import RUNNING
 from jobrunner.store.insertion import NewRun, insertion, type_of
@@ -69,7 +71,8 @@ def expand(connection: Connection, definition_id: int, plan: Plan) -> Expanded |
 def expand_many(connection: Connection, limit: int, seen: Collection[int], plan: Plan) -> Batch:
     """Expand so many of those longest due, in one transaction; not those ``seen``, nor what another tick has.
 
-    Raises RowRefused, with nothing written, where the database refuses a row: of which, only a smaller batch can tell.
+    Raises RowRefused, with nothing written, where the database refuses a row, and RowHeld where another session holds
+    one: of which, only a smaller batch can tell.
     """
     given = {"given": [{"id": each} for each in seen], "limit": limit}
     definition_ids = list(connection.execute(_locking(), given).scalars())
@@ -79,13 +82,17 @@ def expand_many(connection: Connection, limit: int, seen: Collection[int], plan:
 
 @contextmanager
 def _rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
-    """Raises RowRefused for what the database says of a row that it does not take."""
+    """Raises RowRefused for what the database says of a row that it does not take, RowHeld where it is somebody's."""
     try:
         yield
     except (exc.IntegrityError, exc.DataError) as error:
         # Its first line: the others quote the row, which is another one in each tick, and would be told anew.
         said = str(error.orig).partition("\n")[0]
         raise RowRefused(one_line(f"the database refuses it: {said}"), definition_ids) from None
+    except exc.DBAPIError as error:
+        if failures.is_lock_timeout(error):
+            raise RowHeld("another session holds a row that its slots need", definition_ids) from None
+        raise
 
 
 def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expanded | None:
@@ -136,8 +143,8 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
 
 def _planned(row: Mapping[Any, Any], plan: Plan) -> Expanded:
     definition = schedules.definition_of(row)
-    waiting = row["waiting"] is not None
-    unfinished = Unfinished(any=waiting or row["unfinished"] is not None, waiting=waiting)
+    is_any = row["unfinished"] is not None
+    unfinished = Unfinished(any=is_any, waiting=is_any and row["waiting"] is not None)
     return Expanded(definition, plan(definition, row["now"], unfinished))
 
 
@@ -245,12 +252,13 @@ def _reading() -> Select[Any]:
     columns = [job_definitions.c[name] for name in schedules.READ]
     # One of each, and not whether there are any: that the planner would look up in a list of all unfinished runs.
     one = select(job_runs.c.id).where(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED).limit(1)
+    unfinished = one.where(not_(replacing.waits_for_jitter(job_definitions.c.last_slot_at)))
     waiting = one.where(job_runs.c.status != RUNNING)
-    # Each only for the policy that goes by it: of thousands of definitions most go by one.
-    overlap = job_definitions.c.overlap
+    # Each only for the policies that go by it: of thousands of definitions most go by one.
+    is_skip, is_queue = (job_definitions.c.overlap == literal_column(f"'{each}'") for each in ("skip", "queue"))
     asked = (
-        case((overlap == literal_column("'skip'"), one.scalar_subquery())).label("unfinished"),
-        case((overlap == literal_column("'queue'"), waiting.scalar_subquery())).label("waiting"),
+        case((or_(is_skip, is_queue), unfinished.scalar_subquery())).label("unfinished"),
+        case((is_queue, waiting.scalar_subquery())).label("waiting"),
     )
     return select(*columns, *asked, now().label("now")).where(job_definitions.c.id == given.c.id)
 

@@ -9,7 +9,7 @@ from sqlalchemy import exc
 from jobrunner.store.schema import RUNNING_KEY
 
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
-_LOST_STATES = ("57P01", "57P02", "57P03", "53300", "08")
+_LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "08")
 
 
 def is_transient(error: exc.DBAPIError) -> bool:
@@ -27,6 +27,11 @@ def is_transient(error: exc.DBAPIError) -> bool:
 def is_lock_timeout(error: exc.DBAPIError) -> bool:
     """Whether the statement waited for another transaction's lock for as long as it was told to."""
     return getattr(error.orig, "sqlstate", None) == "55P03"
+
+
+def is_cancelled(error: exc.DBAPIError) -> bool:
+    """Whether the server has ended the statement because somebody asked it to."""
+    return getattr(error.orig, "sqlstate", None) == "57014"
 
 
 def is_lost(error: exc.DBAPIError) -> bool:
@@ -80,6 +85,7 @@ _REASONS = (
     (r"refused", "nothing listens there (connection refused)"),
     (r"timeout|timed out", "it did not answer in time"),
     (r"resolve|name or service|nodename|no address", "the host name cannot be resolved"),
+    (r"due to (idle|transaction)", "the server ended it, since its transaction stood still for too long"),
     (r"no such file", "there is no such file or socket"),
     (r"unable to open", "it cannot be opened, or nothing can be written beside it (permissions, read-only, full)"),
     (r"not a database|malformed|file is encrypted", "the file is not an SQLite database"),

@@ -32,15 +32,19 @@ class Outlook:
     next_in: float
 
 
-def say_listening(connection: Connection, tick_id: int, types: Collection[str] | None) -> None:
-    """From here on this tick hears of every run of these types: an older one of its host may leave."""
-    connection.execute(
-        update(job_ticks).where(job_ticks.c.id == tick_id).values(listening_at=now(), types=_written(types))
-    )
+def say_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
+    """From here on this tick hears of every run of these types: an older one of its host and application may leave."""
+    listening = {"listening_at": now(), "types": _written(types), "application": application}
+    connection.execute(update(job_ticks).where(job_ticks.c.id == tick_id).values(**listening))
 
 
-def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collection[str] | None) -> Outlook:
-    """Whether a newer tick of the same host and types listens, what is due, and when there will be more."""
+def look_ahead(
+    connection: Connection, tick_id: int, owner: Owner, types: Collection[str] | None, application: str
+) -> Outlook:
+    """Whether a newer tick of the same host, application and types listens, what is due, and when there will be more.
+
+    One of another application has other handlers, and leaves to nobody what this one could run.
+    """
     ticks = job_ticks.c
     # By the primary key: behind this tick's own row there are a few at most.
     relieved = exists(
@@ -48,6 +52,7 @@ def look_ahead(connection: Connection, tick_id: int, owner: Owner, types: Collec
             ticks.id > tick_id,
             ticks.host == owner.host,
             ticks.types == _written(types),
+            ticks.application == application,
             ticks.listening_at.is_not(None),
             ticks.finished_at.is_(None),
         )

@@ -28,8 +28,8 @@ def migrate(database: Database) -> bool:
     """
     if database.location.is_missing():
         return create_file(database)
-    dialect.prepare_file(database.connect())
     with _told_in_one_line(database):
+        database.prepare()
         return database.write(_upgrade)
 
 
@@ -58,7 +58,7 @@ def create_file(database: Database) -> bool:
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
     try:
-        _fill(Database(Location(database.location.url, temporary), patience=database.patience))
+        _fill(Database(Location(database.location.url, temporary), patience=database.waits))
         os.link(temporary, final)
         return True
     except FileExistsError:
@@ -73,7 +73,7 @@ def create_file(database: Database) -> bool:
 
 def _fill(database: Database) -> None:
     try:
-        dialect.prepare_file(database.connect())
+        database.prepare()
         database.write(_upgrade)
         # Only the file itself is linked: what still lies in its log must be in it.
         dialect.checkpoint(database.connect())

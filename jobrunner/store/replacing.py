@@ -1,4 +1,4 @@
-"""Overlap `replace`: the runs of a definition that a newer one takes the place of."""
+"""What of a definition stands in the way of its next slot; and, for overlap `replace`, is taken out of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,35 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Update, bindparam, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import trail
+from jobrunner.store import dialect, trail
 from jobrunner.store.dialect import BigKey, rows
-from jobrunner.store.schema import IS_UNFINISHED, job_runs
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
+
+
+def waits_for_jitter(watermark: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a run is that of the last slot, which no tick could begin yet when that slot was looked at.
+
+    Where a definition has no other unfinished run, it is in nobody's way: with a jitter that reaches into the next
+    minute it becomes due between two ticks, and the tick that could begin it meets the next slot first.
+    """
+    columns = job_runs.c
+    was_not_due = and_(columns.run_at > columns.created_at, columns.run_at > watermark)
+    return and_(columns.status == Status.QUEUED.value, columns.started_at.is_(None), was_not_due)
 
 
 def replace_older(
@@ -27,7 +50,11 @@ def replace_older(
         return {}
     by = dict(replacements)
     given = [{"definition_id": definition_id, "id": run_id} for definition_id, run_id in replacements]
-    older = connection.execute(_older(), {"given": given}).all()
+    # A tick has other work than to wait until a person at the database ends a transaction.
+    dialect.wait_briefly_for_locks(connection)
+    found = connection.execute(_older(), {"given": given}).all()
+    in_the_way = {run.definition_id for run in found if not run.only_waits}
+    older = [run for run in found if run.definition_id in in_the_way]
     replaced: dict[int, tuple[int, ...]] = defaultdict(tuple)
     for run in older:
         replaced[run.definition_id] += (run.id,)
@@ -49,8 +76,20 @@ def _told(run: Row[Any], by: int, at: datetime) -> dict[str, Any]:
 def _older() -> Select[Any]:
     columns = job_runs.c
     given = rows("given", {"definition_id": BigKey, "id": BigKey})
-    older = select(columns.id, columns.definition_id, columns.status, columns.cancel_requested_at).where(
-        columns.definition_id == given.c.definition_id, columns.id != given.c.id, IS_UNFINISHED
+    watermark = job_definitions.c.last_slot_at
+    older = select(
+        columns.id,
+        columns.definition_id,
+        columns.status,
+        columns.cancel_requested_at,
+        waits_for_jitter(watermark).label("only_waits"),
+    ).where(
+        columns.definition_id == given.c.definition_id,
+        job_definitions.c.id == given.c.definition_id,
+        columns.id != given.c.id,
+        # Not what a person has asked for: the next slot would end each backfill.
+        or_(columns.origin.is_(None), columns.origin == literal_column("'slot'")),
+        IS_UNFINISHED,
     )
     # Held from here on: what is at work does not end meanwhile, and what waits is not claimed.
     return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)

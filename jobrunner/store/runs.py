@@ -160,6 +160,7 @@ def retry(connection: Connection, run_id: int, actor: str, *, force: bool = Fals
         "finished_at": null(),
         "cancel_requested_at": null(),
         "releases": 0,
+        "incompatible_at": null(),
         "max_attempts": enough,
         **NO_LOCK,
     }

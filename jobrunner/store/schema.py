@@ -156,6 +156,8 @@ job_runs = Table(
     Column("finished_at", UtcTime),
     Column("releases", Integer, nullable=False, server_default="0"),
     Column("lease_expiries", Integer, nullable=False, server_default="0"),
+    # Since when it has been found, on each try, not to fit the code that took it.
+    Column("incompatible_at", UtcTime),
     Column("error_type", String(200)),
     Column("last_error", Text),
     Column("result", JsonObject),
@@ -218,6 +220,10 @@ job_keys = Table(
     Column("created_at", UtcTime, nullable=False),
 )
 
+# What only one may do at a time, in PostgreSQL: whoever does it holds the row of its name. An advisory lock could be
+# taken by any role that may connect.
+job_locks = Table("job_locks", metadata, Column("name", String(300), primary_key=True))
+
 # A row per job type that has, or had, a limit; whoever enqueues a limited type holds its row (see limits.py).
 job_types = Table(
     "job_types",
@@ -266,6 +272,8 @@ job_ticks = Table(
     Column("worker", String(300), nullable=False),
     Column("version", String(50), nullable=False),
     Column("started_at", UtcTime, nullable=False, index=True),
+    # Whose handlers it runs, once it listens: several applications may share a host and a database.
+    Column("application", Text),
     # Since when a lingering tick hears of every run of these types, comma-separated; "": of all of its host's.
     Column("listening_at", UtcTime),
     Column("types", Text),

@@ -101,10 +101,16 @@ def take_prune_turn(connection: Connection) -> bool:
     # One that seems to lie ahead is left from before the clock stepped back.
     ahead = later(bindparam("after", PRUNE_EVERY.total_seconds(), type_=Float))
     last = job_state.c.pruned_at
-    turn = connection.execute(
-        update(job_state).where(last.is_(None) | (last <= earlier) | (last > ahead)).values(pruned_at=now())
+    # Whoever holds the row takes the turn, or keeps everybody from it. A tick has other work than to wait for it.
+    free = (
+        select(job_state.c.id)
+        .where(last.is_(None) | (last <= earlier) | (last > ahead))
+        .with_for_update(skip_locked=True)
     )
-    return turn.rowcount == 1
+    if connection.execute(free).one_or_none() is None:
+        return False
+    connection.execute(update(job_state).values(pruned_at=now()))
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,7 @@ def prune(
         reason = reason or why
     for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
         old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(limit)
+        old = old.with_for_update(skip_locked=True)
         # Asked for first: a delete that asks by itself is planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount

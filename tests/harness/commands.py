@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -120,21 +120,46 @@ class Commands:
         has imported everything (`harness.starter`), ten times as quick; `cold` starts the script itself, for tests of
         the start, the environment and the imports.
         """
-        environment = self.environment(env)
-        words = [str(word) for word in args]
-        is_warm = not (cold or self.is_cold) and can_be_warm(self.command, words, environment)
-        process = (WarmProcess if is_warm else subprocess.Popen)(
-            [self.command, *words],
-            env=environment,
-            cwd=cwd or self.home,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+        process: subprocess.Popen[str] = self._popen(
+            args, env, cold=cold, cwd=cwd, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL, text=True
         )
         self._started.append(process)
         return process
+
+    def run_bytes(
+        self, *args: object, env: Mapping[str, str | None] | None = None, stdin: bytes | None = None
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Run the command to its end, with whatever exit code; its output as it came."""
+        process = self._popen(args, env, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+        with process:
+            try:
+                stdout, stderr = process.communicate(stdin, timeout=60)
+            except BaseException:
+                kill_group(process)
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+    def _popen(
+        self,
+        args: Sequence[object],
+        env: Mapping[str, str | None] | None,
+        *,
+        cold: bool = False,
+        cwd: Path | None = None,
+        **options: Any,
+    ) -> "subprocess.Popen[Any]":
+        environment = self.environment(env)
+        words = [str(word) for word in args]
+        is_warm = not (cold or self.is_cold) and can_be_warm(self.command, words, environment)
+        return (WarmProcess if is_warm else subprocess.Popen)(
+            [self.command, *words],
+            env=environment,
+            cwd=cwd or self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            **options,
+        )
 
     def start_python(self, source: str, *args: object) -> "subprocess.Popen[str]":
         """An application of a user's own, as `python -c`: with the commands' environment, and `app` to import from."""

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from harness.waiting import wait_for
 
@@ -34,7 +35,7 @@ def command_line(pid: int) -> str:
     return "gone"
 
 
-def kill_group(process: "subprocess.Popen[str]") -> None:
+def kill_group(process: "subprocess.Popen[Any]") -> None:
     """Kill a process that leads its own session, with its group, and reap it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

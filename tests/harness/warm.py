@@ -29,7 +29,7 @@ def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) 
     )
 
 
-class WarmProcess(subprocess.Popen[str]):
+class WarmProcess(subprocess.Popen[Any]):
     """A command that was forked from the starter: to a test the same as one that was started as a script.
 
     The starter is its parent and waits for it. How it ended comes through a socket.

@@ -1,6 +1,5 @@
 """A database's URL is read without SQLAlchemy as with it, or not at all."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from sqlalchemy import event
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.store import bare, dialect
 from jobrunner.store.location import locate
+from jobrunner.store.waits import PROBE
 
 READ = [
     "postgresql://u:p@h/d",
@@ -51,7 +51,7 @@ LEFT_ALONE = [
 
 def options_in_full(url: str) -> dict[str, Any]:
     """What SQLAlchemy would give to psycopg."""
-    engine = dialect.open_engine(locate(url), patience=timedelta(seconds=3))
+    engine = dialect.open_engine(locate(url), waits=PROBE)
     given: dict[str, Any] = {}
 
     def note(_: Any, __: Any, ___: Any, parameters: dict[str, Any]) -> None:
@@ -67,7 +67,7 @@ def options_in_full(url: str) -> dict[str, Any]:
 
 def options(url: str) -> dict[str, Any]:
     found = bare.server_options(url)
-    return found | bare.connection_options(3, given=found)
+    return found | bare.connection_options(PROBE, given=found)
 
 
 @pytest.mark.parametrize("url", READ)

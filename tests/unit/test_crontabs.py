@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,6 +127,17 @@ def test_another_shell_is_the_one_that_a_line_runs_through() -> None:
     assert job("SHELL=/usr/bin/fish\n0 5 * * * a\n").command == ("/usr/bin/fish", "-c", "a")
 
 
+def test_a_home_folder_that_does_not_exist_stops_no_job_as_under_cron() -> None:
+    host = replace(HOST, is_folder=lambda path: path != "/home/app")
+    found = taken("0 5 * * * a\nHOME=/srv\n0 6 * * * b\n", host=host)
+    assert [each.cwd for each in found.jobs] == ["/", "/srv"]
+    assert [each.text for each in found.remarks if "no home folder /home/app" in each.text] == [found.remarks[0].text]
+
+
+def test_the_input_behind_a_percent_sign_keeps_its_blanks() -> None:
+    assert job("0 5 * * * a  %b \t\n").stdin == "b \t\n"
+
+
 def test_a_script_that_only_a_shell_can_start_is_given_to_one() -> None:
     host = Host("app", "/home/app", "UTC", lambda *asked: asked == ("./x", "/usr/bin:/bin", "/srv"))
     assert job("0 5 * * * cd /srv && ./x\n", host=host).command == "cd /srv && ./x"
@@ -154,6 +166,9 @@ def test_braces_that_are_no_placeholder_do_not_make_the_file_unreadable(command:
         ("0 5 * * * a {payload.x}", "{payload.x}"),
         ("0 5 * * * a | b {run_id}", "{run_id}"),
         ("0 5 * * *", "neither"),
+        ("0 5 * * 6#1 a", "cron reads 6#1 as 6, each week"),
+        ("0 5 * * mon#2 a", "cron reads mon#2 as mon, each week"),
+        ("0 5 L * * a", "cron does not know L"),
     ],
 )
 def test_what_cannot_be_taken_over_is_listed_with_its_line_and_the_reason(text: str, word: str) -> None:
@@ -212,6 +227,10 @@ def test_the_comment_directly_above_is_the_description(above: str, description: 
 )
 def test_what_differs_is_told(text: str, said: str) -> None:
     assert said in about(text, 1)
+
+
+def test_a_variable_in_a_command_gives_its_value_and_not_its_name_to_the_job() -> None:
+    assert job("NICETIGER=/usr/sbin/tigercron\n0 5 * * * $NICETIGER -q > /dev/null\n").name == "tigercron"
 
 
 @pytest.mark.parametrize(
@@ -294,6 +313,9 @@ def test_an_expression_is_taken_over_or_refused_by_the_same_reader(fields: list[
     found = taken(f"{expression} a\n")
     try:
         wanted = [Recurrence.parse(expression).expression]
+        if "#" in expression or "L" in expression:
+            # Ours, and no cron's.
+            wanted = []
     except BadSchedule:
         wanted = []
     assert [each.schedule for each in found.jobs] == wanted

@@ -1,7 +1,7 @@
 """The life of a run as a table and one rule, over every combination that can matter."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
@@ -27,6 +27,7 @@ from jobrunner.lifecycle import (
 
 DEFAULT_WAIT = timedelta(minutes=7)
 OWN_WAIT = timedelta(seconds=11)
+DEPLOY_GRACE = timedelta(minutes=10)
 PEOPLE = {Event.CANCEL, Event.DISCARD, Event.RETRY, Event.FORCE_RETRY}
 
 
@@ -36,7 +37,7 @@ class Case:
     ending: Ending
 
     def verdict(self) -> Verdict:
-        return decide(self.run, self.ending, lambda attempts: DEFAULT_WAIT * attempts)
+        return decide(self.run, self.ending, lambda attempts: DEFAULT_WAIT * attempts, DEPLOY_GRACE)
 
 
 def cases() -> Iterator[Case]:
@@ -58,7 +59,8 @@ CASES = list(cases())
 def charged(case: Case) -> bool:
     """Whether nothing but the number of attempts and a permanent error decide."""
     is_release = case.ending.outcome is Outcome.RELEASED and case.run.releases + 1 < MOST_RELEASES_IN_A_ROW
-    free = case.ending.outcome in (Outcome.SUCCEEDED, Outcome.SNOOZED, Outcome.DROPPED) or is_release
+    own_rules = (Outcome.SUCCEEDED, Outcome.SNOOZED, Outcome.DROPPED, Outcome.INCOMPATIBLE)
+    free = case.ending.outcome in own_rules or is_release
     return case.run.started and not case.run.cancel_requested and not free
 
 
@@ -103,7 +105,8 @@ def test_statuses_are_waiting_running_or_finished() -> None:
 def test_the_cases_are_many() -> None:
     assert len(CASES) > 5000
     assert {case.verdict().event for case in CASES} == {
-        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.DROP, Event.CANCEL,
+        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.POSTPONE, Event.DROP,
+        Event.CANCEL,
     }  # fmt: skip
 
 
@@ -142,6 +145,22 @@ def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
             assert verdict.attempts == case.run.attempts - 1
             assert verdict.wait == (case.ending.wait or timedelta(0))
             assert verdict.releases == 0
+
+
+def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a_deploy_is_over() -> None:
+    for case in of(Outcome.INCOMPATIBLE):
+        if not case.run.started or case.run.cancel_requested:
+            continue
+        for since in (timedelta(days=-9), timedelta(0), DEPLOY_GRACE - timedelta(seconds=1)):
+            verdict = replace(case, run=replace(case.run, incompatible_for=since)).verdict()
+            assert (verdict.status, verdict.outcome) == (Status.FAILED, Outcome.INCOMPATIBLE)
+            assert verdict.attempts == case.run.attempts - 1
+            assert (verdict.releases, verdict.lease_expiries) == (case.run.releases, case.run.lease_expiries)
+            assert verdict.wait is not None
+            assert case.ending.wait or timedelta(seconds=15) <= verdict.wait <= timedelta(seconds=30)
+        verdict = replace(case, run=replace(case.run, incompatible_for=DEPLOY_GRACE)).verdict()
+        assert (verdict.status, verdict.attempts) == (Status.DEAD, case.run.attempts)
+        assert verdict.error == "words; so it was for 10m, on every try"
 
 
 def test_what_is_dropped_at_a_stop_is_ended_and_its_attempt_is_kept() -> None:
@@ -223,7 +242,7 @@ def test_no_end_leads_where_the_table_does_not() -> None:
         assert verdict.status is target(verdict.event, Status.RUNNING)
         assert verdict.status is not Status.RUNNING
         assert verdict.attempts >= 0
-        assert verdict.attempts == case.run.attempts or verdict.event is Event.RELEASE
+        assert verdict.attempts == case.run.attempts or verdict.event in (Event.RELEASE, Event.POSTPONE)
 
 
 def test_the_diagram_has_every_arrow_once() -> None:

@@ -1,15 +1,14 @@
 """The only room that names a database. Everything else is written once, for both.
 
-What differs: how an instant is stored and read from the clock (``values``), how a connection is opened, a transaction
-begun and a hung call cut (``connections``), what locks and meets what is there (``statements``), how a statement is
-given many rows (``rows``), whose connection an application has (``borrowed``), and how a tick that waits hears of a
-commit (``bell``).
+What differs: how an instant is stored and read from the clock (``values``), how a connection is opened and a
+transaction begun (``connections``), how a hung call is ended (``wires``), what locks and meets what is there
+(``statements``), how a statement is given many rows (``rows``), whose connection an application has (``borrowed``), and
+how a tick that waits hears of a commit (``bell``).
 """
 
 from jobrunner.store.dialect.bell import Bell, bell_removal, bell_statements, hang_bell
 from jobrunner.store.dialect.connections import (
     checkpoint,
-    connection_cutter,
     file_preparation,
     must_commit,
     open_engine,
@@ -22,9 +21,8 @@ from jobrunner.store.dialect.statements import (
     insert_or_skip,
     insert_or_update,
     inserting,
-    lock_declarations,
-    lock_host_places,
     lock_migrations,
+    lock_named_row,
     row_unless,
     wait_briefly_for_locks,
 )
@@ -40,6 +38,7 @@ from jobrunner.store.dialect.values import (
     now,
     stored_json,
 )
+from jobrunner.store.dialect.wires import Wire
 
 __all__ = [
     "Bell",
@@ -47,12 +46,12 @@ __all__ = [
     "JsonObject",
     "Seconds",
     "UtcTime",
+    "Wire",
     "bell_removal",
     "bell_statements",
     "checkpoint",
     "clock_removal",
     "clock_statements",
-    "connection_cutter",
     "ddl_words",
     "file_preparation",
     "hang_bell",
@@ -60,9 +59,8 @@ __all__ = [
     "insert_or_update",
     "inserting",
     "later",
-    "lock_declarations",
-    "lock_host_places",
     "lock_migrations",
+    "lock_named_row",
     "must_commit",
     "now",
     "open_engine",

@@ -1,59 +1,86 @@
-"""How a connection is opened, how its transactions begin, and how another thread ends what it waits for."""
+"""How a connection is opened, and how its transactions begin: the one place for both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, exc
 
 from jobrunner.store import bare, handwritten
+from jobrunner.store.dialect.wires import FileWire, ServerWire, Wire
 from jobrunner.store.location import Location
+from jobrunner.store.waits import Waits
 
 _SQLITE_WAL = "PRAGMA journal_mode = WAL"
+_WIRE = "jobrunner_wire"
 
 
-def open_engine(location: Location, *, patience: timedelta) -> Engine:
-    """An engine for one thread. ``patience`` bounds connecting and, on SQLite, each wait for the file's lock."""
-    if location.file is not None:
-        return _sqlite_engine(location, patience)
-    url = location.url.set(drivername="postgresql+psycopg")
+def open_engine(location: Location, *, waits: Waits, opened: Callable[[Wire], None] = lambda _: None) -> Engine:
+    """An engine for one thread. ``opened`` hears of each connection before anything is asked on it."""
+    engine = _server_engine(location, waits) if location.file is None else _sqlite_engine(location, waits)
+
+    def tell(driver: Any, record: Any) -> None:
+        record.info[_WIRE] = wire = (ServerWire if location.file is None else FileWire)(driver, waits)
+        opened(wire)
+
+    # The first of all: SQLAlchemy asks the server for its version before it lets anybody see the connection.
+    event.listen(engine, "connect", tell, insert=True)
+    return engine
+
+
+def _server_engine(location: Location, waits: Waits) -> Engine:
     engine = create_engine(
-        url,
+        location.url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         json_deserializer=handwritten.read_json,
         # An error of a statement would repeat the payload.
         hide_parameters=True,
-        # A role or database may default to a stricter level, in which SKIP LOCKED fails instead of skipping.
-        isolation_level="READ COMMITTED",
-        connect_args=bare.connection_options(patience.total_seconds(), given=url.query),
+        execution_options={"jobrunner_lock_seconds": waits.lock},
+        # Else each connection is asked for that type first, in a transaction without our limits.
+        use_native_hstore=False,
+        connect_args=bare.connection_options(waits, given=location.url.query),
     )
+    # One message, so that the limits cost no round trip. A role or database may default to a stricter level, in which
+    # SKIP LOCKED fails instead of skipping. Behind a pooler only the server itself knows its session's number.
+    begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {bare.limits(waits)}"
+    # The driver reads no other dates.
+    text = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()"
+
+    def begin(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        connection.info[_WIRE].session = int(_at_once(connection, driver, text.encode()))
+
     event.listen(engine, "connect", handwritten.read_any_instant)
-    event.listen(engine, "begin", _read_iso_dates)
+    event.listen(engine, "begin", begin)
     return engine
 
 
-def _read_iso_dates(connection: Connection) -> None:
-    """The driver reads no other dates, and a role or database may default to others.
+def _at_once(connection: Connection, driver: Any, statements: bytes) -> Any:
+    """The last value that they answer. By libpq itself: the driver took as long again to read the answers."""
+    from psycopg import errors, pq
 
-    Within each transaction, since behind a pooler the next one is on another server connection. The server has told the
-    driver what it will write, so that only who needs it pays for it.
-    """
-    driver: Any = connection.connection.driver_connection
-    if not (driver.pgconn.parameter_status(b"DateStyle") or b"ISO").startswith(b"ISO"):
-        connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
+    try:
+        answer = driver.pgconn.exec_(statements)
+        if answer.status == pq.ExecStatus.TUPLES_OK:
+            return answer.get_value(0, 0)
+        error = errors.error_from_result(answer)
+    except errors.Error as raised:
+        error = raised
+    is_gone = driver.pgconn.status != pq.ConnStatus.OK
+    if is_gone:
+        connection.invalidate()
+    raise exc.DBAPIError.instance("BEGIN", None, error, errors.Error, connection_invalidated=is_gone) from error
 
 
-def _sqlite_engine(location: Location, patience: timedelta) -> Engine:
+def _sqlite_engine(location: Location, waits: Waits) -> Engine:
     assert location.file is not None
     engine = create_engine(
         f"sqlite:///{bare.file_uri(location.file)}&uri=true",
         poolclass=NullPool,
         hide_parameters=True,
         json_deserializer=handwritten.read_json,
-        connect_args={"timeout": patience.total_seconds(), "check_same_thread": False},
+        connect_args={"timeout": waits.file, "check_same_thread": False},
     )
 
     def prepare(connection: Any, _: Any) -> None:
@@ -76,9 +103,7 @@ def prepare_file(connection: Connection) -> None:
     WAL is set once and here: eight processes setting it at a time gave "database is locked".
     """
     if connection.dialect.name == "sqlite":
-        driver = connection.connection.driver_connection
-        assert driver is not None
-        driver.execute(_SQLITE_WAL)
+        _outside(connection, _SQLITE_WAL)
 
 
 def file_preparation(dialect_name: str) -> str:
@@ -88,22 +113,21 @@ def file_preparation(dialect_name: str) -> str:
 
 def checkpoint(connection: Connection) -> None:
     """Move what lies in the write-ahead log of a file into the file itself. Outside a transaction."""
-    driver = connection.connection.driver_connection
-    assert driver is not None
-    driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    _outside(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _outside(connection: Connection, statement: str) -> None:
+    driver: Any = connection.connection.driver_connection
+    error_type = connection.dialect.loaded_dbapi.Error
+    try:
+        driver.execute(statement)
+    except error_type as error:
+        raise exc.DBAPIError.instance(statement, None, error, error_type) from error
 
 
 def waits_unfairly(engine: Engine) -> bool:
     """Whether a writer can starve while others write: there each write also renews its tick's leases."""
     return engine.dialect.name == "sqlite"
-
-
-def connection_cutter(connection: Connection) -> Callable[[], None]:
-    """A function that another thread may call to end whatever this connection is waiting for."""
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite":
-        return cast(Callable[[], None], driver.interrupt)
-    return partial(bare.shut_down, driver)
 
 
 def sever(connection: Connection) -> None:
@@ -112,7 +136,7 @@ def sever(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         driver.close()
     else:
-        connection_cutter(connection)()
+        bare.shut_down(driver)
 
 
 def must_commit(connection: Connection) -> None:

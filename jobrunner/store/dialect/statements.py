@@ -10,33 +10,37 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 
 def lock_migrations(connection: Connection) -> None:
-    """One migrator at a time. Expects a write transaction, which on SQLite is the lock already."""
+    """One migrator at a time. Expects a write transaction, which on SQLite is the lock already.
+
+    A key that anybody who may connect can take: before the first migration there is nothing of our own to lock. Who
+    has it is named, as whoever else holds up a call.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7206148301)"))
 
 
-def lock_declarations(connection: Connection) -> None:
-    """One host at a time applies what is declared. Expects a write transaction, which on SQLite is the lock already."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(7206148302)"))
+def lock_named_row(connection: Connection, table: Table, name: str) -> None:
+    """Hold the row of this name, which is made where there is none, until the transaction ends.
 
-
-def lock_host_places(connection: Connection, host: str) -> None:
-    """One tick of a host counts and takes places at a time. Expects the claim's transaction.
-
-    A transaction-level lock: a session-level one is lost behind a transaction pooler.
+    Expects a write transaction, which on SQLite is the lock already.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(720614, hashtext(:host))"), {"host": host})
+    if connection.dialect.name == "sqlite":
+        return
+    held = select(table.c.name).where(table.c.name == name).with_for_update()
+    if connection.execute(held).one_or_none() is None:
+        # Whoever makes it at the same time is waited for, here or below.
+        connection.execute(inserting("postgresql", table).values(name=name).on_conflict_do_nothing())
+        connection.execute(held)
 
 
 def wait_briefly_for_locks(connection: Connection) -> None:
-    """From here to the end of the transaction, no lock is waited for longer than a second.
+    """From here to the end of the transaction, no lock is waited for longer than a second, nor than any other one.
 
     On SQLite the one lock there is has been waited for already, when the transaction began.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL lock_timeout = '1s'"))
+        seconds = min(1.0, connection.get_execution_options()["jobrunner_lock_seconds"])
+        connection.execute(text(f"SET LOCAL lock_timeout = {seconds * 1000:.0f}"))
 
 
 def insert_or_skip(

@@ -1,0 +1,96 @@
+"""A host that stood still past its lease begins nothing that another host may have done since, of whatever kind."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from handlers_rows import attempts_of, make_due, queue, run_of
+from harness import App, Commands, Database, wait_for
+from jobrunner import clock
+from jobrunner.execute.command import CommandLine, CommandProcess
+from jobrunner.execute.launch import LATE
+
+LEASE = {"JOBRUNNER_LEASE": "2s"}
+ASYNC = """
+@job("asynchronous")
+async def asynchronous(ctx: Context):
+    leave_trace(ctx)
+"""
+COMMAND = """
+[jobs.command]
+command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID $JOBRUNNER_ATTEMPT $$" >> "$TRACE_FILE"']
+"""
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def stopped_at(app: App) -> int:
+    """The process that stands still at its fault point."""
+    trace = app.path("faults")
+    wait_for(trace.exists, 20, "the fault point")
+    pid = int(wait_for(trace.read_text).split()[2])
+    wait_for(lambda: state_of(pid) == "T", 20, "the process to stand still")
+    return pid
+
+
+def let_another_host_do_it(jobrunner: Commands, database: Database, run_id: int) -> None:
+    database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
+    jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "other"})
+    make_due(database, run_id)
+    jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "other"})
+    assert run_of(database, run_id)["status"] == "succeeded"
+
+
+@pytest.mark.promise("P2", "P6")
+@pytest.mark.parametrize("job_type", ["append", "asynchronous", "command"])
+def test_a_tick_that_stood_still_after_its_claim_begins_no_run_that_another_host_has_done(
+    jobrunner: Commands, app: App, database: Database, job_type: str
+) -> None:
+    app.add(ASYNC)
+    app.path("jobrunner.toml").write_text(COMMAND)
+    run_id = queue(database, job_type)
+    fault = {"JOBRUNNER_FAULT": "claim.committed=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
+    tick = jobrunner.start("tick", env={**LEASE, **fault, "JOBRUNNER_HOST": "stopped"})
+    stopped_at(app)
+    let_another_host_do_it(jobrunner, database, run_id)
+    tick.send_signal(signal.SIGCONT)
+    assert tick.communicate(timeout=30) == ("", "")
+    assert [line.attempt for line in app.trace()] == [2]
+    assert [each["outcome"] for each in attempts_of(database, run_id)] == ["lease_expired", "succeeded"]
+
+
+@pytest.mark.promise("P2", "P6")
+def test_an_event_loop_that_stood_still_begins_no_run_that_another_host_has_done(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(ASYNC)
+    run_id = queue(database, "asynchronous")
+    fault = {"JOBRUNNER_FAULT": "loop.received=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
+    tick = jobrunner.start("tick", env={**LEASE, **fault, "JOBRUNNER_HOST": "stopped"})
+    child = stopped_at(app)
+    tick.send_signal(signal.SIGSTOP)
+    let_another_host_do_it(jobrunner, database, run_id)
+    # The child goes on at once; its parent, which would kill it, still stands still.
+    os.kill(child, signal.SIGCONT)
+    wait_for(lambda: state_of(child) == "S", 20, "the child to wait for more")
+    assert [line.attempt for line in app.trace()] == [2]
+    tick.send_signal(signal.SIGCONT)
+    assert tick.communicate(timeout=30) == ("", "")
+    assert [line.attempt for line in app.trace()] == [2]
+
+
+def test_a_launcher_that_stood_still_starts_no_command(tmp_path: Path) -> None:
+    """Its parent has let it go, and both stood still before it became the command."""
+    made = tmp_path / "made"
+    for begin_before, refusal in ((clock.elapsed() - 1, LATE), (clock.elapsed() + 60, None)):
+        touch = [sys.executable.encode(), b"-S", b"-c", f"open({str(made)!r}, 'w')".encode()]
+        process = CommandProcess(CommandLine(touch, tmp_path, {}, b"", 0.0, begin_before), "mark")
+        process.go()
+        wait_for(process.poll)
+        assert (process.refusal(), made.exists()) == (refusal, refusal is None)
+        process.close()

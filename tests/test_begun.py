@@ -1,0 +1,97 @@
+"""A tick that is killed costs an attempt to each run that it had begun, and to none that only waited in its hands."""
+
+import os
+import signal
+from collections import Counter
+
+import pytest
+
+from handlers_rows import attempts_of, queue, run_of, status_of, wait_for_attempts
+from harness import App, Commands, Database, wait_for
+from test_begin_before import ASYNC, COMMAND, stopped_at
+from test_recovery_invariants import assert_consistent, insert_runs
+
+ALL_KINDS = ("append", "asynchronous", "command")
+
+
+def killed_at(point: str, jobrunner: Commands) -> None:
+    done = jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    wait_for(lambda: not jobrunner.leftover_processes(), 20, "the end of the killed tick's children")
+
+
+@pytest.mark.promise("P1", "P7", "P12")
+def test_runs_that_waited_for_a_child_of_a_killed_tick_are_not_charged_and_those_begun_are(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add("""
+        @job("quick", max_attempts=1)
+        def quick(ctx: Context):
+            leave_trace(ctx)
+            time.sleep(0.002)
+    """)
+    runs = insert_runs(database, 400, "quick")
+    tick = jobrunner.start("tick")
+    wait_for_attempts(app, 150)
+    os.kill(tick.pid, signal.SIGKILL)
+    tick.wait(10)
+    wait_for(lambda: not jobrunner.leftover_processes(), 20, "the end of the children")
+    begun = {line.run_id for line in app.trace()}
+    held = {row["id"] for row in database.query("SELECT id FROM job_runs WHERE status = 'running'")}
+    assert held - begun, "nothing waited"
+    # At once, and not only when the leases end.
+    jobrunner.tick()
+    assert {row["id"] for row in database.query("SELECT id FROM job_runs WHERE status = 'running'")} == held & begun
+    database.execute("UPDATE job_runs SET locked_until = ? WHERE status = 'running'", [database.now()])
+    jobrunner.tick()
+    assert_consistent(database)
+    ends = {row["id"]: row["status"] for row in database.query("SELECT id, status FROM job_runs")}
+    assert ends == {run_id: "dead" if run_id in held & begun else "succeeded" for run_id in runs}
+    assert Counter(line.run_id for line in app.trace()) == dict.fromkeys(runs, 1)
+    # Nothing is left for another tick to look at.
+    assert not list(jobrunner.state_dir.iterdir())
+
+
+@pytest.mark.promise("P1", "P7")
+@pytest.mark.parametrize("job_type", ALL_KINDS)
+def test_what_a_tick_had_claimed_when_it_was_killed_is_not_charged(
+    jobrunner: Commands, app: App, database: Database, job_type: str
+) -> None:
+    app.add(ASYNC)
+    app.path("jobrunner.toml").write_text(COMMAND)
+    runs = [queue(database, job_type, max_attempts=1) for _ in range(3)]
+    killed_at("claim.committed", jobrunner)
+    assert status_of(database, runs[0]) == "running"
+    jobrunner.tick()
+    for run_id in runs:
+        row = run_of(database, run_id)
+        assert (row["status"], row["attempts"], len(attempts_of(database, run_id))) == ("succeeded", 1, 1)
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P2")
+def test_what_a_living_tick_of_the_same_host_holds_and_has_not_begun_is_left_to_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (run_id,) = insert_runs(database, 1, "append")
+    fault = {"JOBRUNNER_FAULT": "claim.committed=stop", "JOBRUNNER_FAULT_TRACE": str(app.path("faults"))}
+    tick = jobrunner.start("tick", env=fault)
+    stopped_at(app)
+    jobrunner.tick()
+    assert (status_of(database, run_id), app.trace()) == ("running", [])
+    tick.send_signal(signal.SIGCONT)
+    assert tick.communicate(timeout=30) == ("", "")
+    assert (status_of(database, run_id), [line.attempt for line in app.trace()]) == ("succeeded", [1])
+
+
+@pytest.mark.promise("P7")
+def test_a_page_from_before_the_host_was_started_is_not_believed(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (run_id,) = insert_runs(database, 1, "append")
+    killed_at("claim.committed", jobrunner)
+    (page,) = jobrunner.state_dir.glob("*.page")
+    content = page.read_bytes()
+    page.write_bytes(b"another boot".ljust(36, b"\0") + content[36:])
+    jobrunner.tick()
+    assert (status_of(database, run_id), list(jobrunner.state_dir.glob("*.page"))) == ("running", [])

@@ -1,0 +1,63 @@
+"""A connection of the application's own that is lost costs two runs at most, and not all that its child still gets."""
+
+import pytest
+
+from handlers_rows import queue, status_of
+from harness import App, Commands, Database
+from jobrunner.execute.reports import tells_of_a_closed_connection
+from test_recovery_invariants import assert_consistent
+
+HANDLERS = """
+import sqlite3
+
+kept = sqlite3.connect(":memory:")
+
+
+@job("ask", max_attempts=1)
+def ask(ctx: Context, act: str = "ask"):
+    leave_trace(ctx)
+    if act == "cut":
+        kept.close()
+    elif act == "ask":
+        kept.execute("SELECT 1")
+"""
+
+
+@pytest.mark.promise("P7")
+def test_a_child_whose_connection_is_closed_fails_two_runs_and_a_fresh_one_does_the_others(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(HANDLERS)
+    before = [queue(database, "ask", priority=9) for _ in range(10)]
+    queue(database, "ask", {"act": "cut"}, priority=8)
+    # One failure alone proves nothing: the next run may do without that connection.
+    alone = queue(database, "ask", priority=7)
+    between = queue(database, "ask", {"act": "nothing"}, priority=6)
+    after = [queue(database, "ask") for _ in range(30)]
+    done = jobrunner.tick(env={"JOBRUNNER_CONCURRENCY": "1"})
+    assert (done.stdout, done.stderr) == ("", "")
+    assert [status_of(database, each) for each in (*before, between)] == ["succeeded"] * 11
+    assert [status_of(database, each) for each in (alone, *after)] == ["dead"] * 3 + ["succeeded"] * 28
+    pids = {line.run_id: line.pid for line in app.trace()}
+    assert len(app.trace()) == len(pids) == 43
+    assert len({pids[each] for each in (*before, alone, *after[:2])}) == 1
+    assert len({pids[each] for each in after[2:]} - {pids[alone]}) == 1
+    assert_consistent(database)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "the connection is closed",
+        "connection already closed",
+        "(psycopg.OperationalError) server closed the connection unexpectedly",
+        "terminating connection due to administrator command",
+        "This Connection is closed",
+        "Cannot operate on a closed database.",
+        "(2006, 'MySQL server has gone away')",
+        "(2013, 'Lost connection to MySQL server during query')",
+    ],
+)
+def test_what_drivers_say_of_a_connection_that_is_gone_is_understood(error: str) -> None:
+    assert tells_of_a_closed_connection({"outcome": "failed", "error": error})
+    assert not tells_of_a_closed_connection({"outcome": "failed", "error": "the shop is closed"})

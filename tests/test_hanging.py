@@ -1,0 +1,226 @@
+"""A database that does not answer, and one where somebody holds a lock: every command finds it out in its time.
+
+The walks below put each command to each table and each answer. Those of every day take a sample; all of it is `long`.
+"""
+
+import random
+import re
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
+from harness.databases import Copies
+from jobrunner.store import waits
+from jobrunner.store.schema import metadata
+from jobrunner.store.versions import VERSION_TABLE
+from silence import silent_after
+from test_cli_migrate import COMMANDS as WITH_A_SCHEMA
+
+COMMANDS = [*WITH_A_SCHEMA, ["migrate"], ["enqueue", "echo", "--key", "k"]]
+# What may write many rows may take its time, once the database has answered.
+MANY_ROWS = ("migrate", "apply", "schedule resume", "schedule backfill")
+QUICK_COMMANDS = [words for words in COMMANDS if not " ".join(words).startswith(MANY_ROWS)]
+TABLES = [*metadata.tables, VERSION_TABLE]
+# Whom each table is needed by, whatever the sample.
+NEEDED_BY = {
+    "job_attempts": ["show", "1"],
+    "job_definitions": ["tick"],
+    "job_events": ["cancel", "1"],
+    "job_keys": ["enqueue", "echo", "--key", "k"],
+    "job_runs": ["tick"],
+    "job_schema_version": ["status"],
+    "job_state": ["tick"],
+    "job_ticks": ["tick"],
+    "job_types": ["enqueue", "echo"],
+}
+LEASE = {"JOBRUNNER_LEASE": "8s"}
+LIMIT = waits.Waits.of(waits.COMMAND).call + 10
+"""Seconds. The limit of the longest wait, and what a busy machine needs to start so many programs."""
+NAMED = r"jobrunner: cannot use the database [^\n]*: session {pid} of the role {role} holds a lock that is needed "
+SINCE = r"\(idle in transaction, its transaction open since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n"
+
+
+def sample(count: int, *, greets: bool) -> list[tuple[list[str], int, bool]]:
+    chosen = random.Random(19)
+    return [(chosen.choice(QUICK_COMMANDS), chosen.randrange(12), greets) for _ in range(count)]
+
+
+@pytest.fixture
+def copies(postgres_copies: Copies) -> Iterator[list[PostgresDatabase]]:
+    """A database for each table, with one run, one attempt's worth of history and one schedule."""
+    made = [postgres_copies.make() for _ in TABLES]
+    for database in made:
+        fill(database)
+    yield made
+    for database in made:
+        postgres_copies.drop(database.database)
+
+
+def fill(database: PostgresDatabase) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    database.execute(
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " VALUES ('echo', '{}', 'queued', 0, ?, ?, ?)",
+        [datetime(2100, 1, 1, tzinfo=UTC), at, at],
+    )
+    database.execute(
+        "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, created_at,"
+        " updated_at) VALUES ('n', 'echo', '{}', '@yearly', 'UTC', 'cli', ?, ?, ?)",
+        [at] * 3,
+    )
+
+
+def wait_for_all(started: "Iterable[subprocess.Popen[str]]", seconds: float = LIMIT) -> list[tuple[int, str]]:
+    """The exit code and the words of each, none of which takes longer than it may."""
+    ends_at = time.monotonic() + seconds
+    ended = []
+    for process in started:
+        _, stderr = process.communicate(timeout=max(0.1, ends_at - time.monotonic()))
+        ended.append((process.returncode, stderr))
+    return ended
+
+
+def nobody_waits(database: PostgresDatabase) -> None:
+    database.wait_until(
+        "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'jobrunner'",
+        describe="the end of all sessions of ours",
+    )
+
+
+def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, list[list[str]]]]") -> None:
+    with ExitStack() as stack:
+        started = []
+        for database, table, commands in cases:
+            holder = stack.enter_context(closing(psycopg.connect(database.url)))
+            holder.execute(f"LOCK TABLE {table}")
+            env = {"JOBRUNNER_DATABASE_URL": database.url, **LEASE}
+            named = re.compile(NAMED.format(pid=holder.info.backend_pid, role=database.access.role) + SINCE)
+            started += [(named, table, words, jobrunner.start(*words, env=env)) for words in commands]
+        for (named, table, words, _), (code, stderr) in zip(
+            started, wait_for_all(process for *_, process in started), strict=True
+        ):
+            is_first_of_all = table == VERSION_TABLE or (table == "job_state" and words != ["migrate"])
+            is_needed = words == NEEDED_BY.get(table) or is_first_of_all
+            assert code == 69 or not is_needed, (table, words, code, stderr)
+            if code == 69:
+                assert named.fullmatch(stderr), (table, words, stderr)
+        # Still locked: whoever gave up does not go on waiting on the server.
+        for database, _, _ in cases:
+            nobody_waits(database)
+
+
+@postgresql_only
+def test_who_locks_a_table_is_named_within_seconds_and_nobody_goes_on_waiting(
+    jobrunner: Commands, copies: list[PostgresDatabase]
+) -> None:
+    chosen = random.Random(19)
+    cases = []
+    for database, table in zip(copies, TABLES, strict=True):
+        commands = [NEEDED_BY.get(table, ["status"]), chosen.choice(QUICK_COMMANDS)]
+        cases.append((database, table, commands))
+    put_to_locks(jobrunner, cases)
+
+
+@pytest.mark.long
+@postgresql_only
+@pytest.mark.parametrize("table", TABLES)
+def test_every_command_finds_out_who_locks_a_table(
+    jobrunner: Commands, copies: list[PostgresDatabase], table: str
+) -> None:
+    put_to_locks(jobrunner, [(copies[0], table, COMMANDS)])
+
+
+def put_to_silence(
+    jobrunner: Commands, database: PostgresDatabase, cases: Iterable[tuple[list[str], int, bool]]
+) -> None:
+    fill(database)
+    with ExitStack() as stack:
+        started = []
+        for words, answers, greets in cases:
+            url = stack.enter_context(silent_after(database.url, answers, greets=greets))
+            env = {"JOBRUNNER_DATABASE_URL": url, **LEASE}
+            started.append((words, answers, jobrunner.start(*words, env=env)))
+        ended = wait_for_all(process for *_, process in started)
+        for (words, answers, _), (code, stderr) in zip(started, ended, strict=True):
+            # Whoever had all its answers by then is content, or has what it says about the run or the schedule.
+            assert code in (0, 1, 2, 69), (words, answers, stderr)
+            if code == 69:
+                assert re.fullmatch(r"jobrunner: [^\n]* (no answer for \d+ s|did not answer in time)\n", stderr), (
+                    words,
+                    answers,
+                    stderr,
+                )
+            assert code == 69 or answers > 3, (words, answers, stderr)
+        # Neither holds a lock: those that were left in a transaction are ended by the server.
+        database.wait_until(
+            "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'jobrunner' AND xact_start IS NOT NULL",
+            deadline_seconds=LIMIT,
+            describe="the end of what was left in a transaction",
+        )
+
+
+@postgresql_only
+def test_a_server_or_a_pooler_that_falls_silent_is_found_out_by_every_command(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    """From the first byte on, and after some answers; a paused pooler lets everybody in."""
+    firsts = [(["tick"], 0, False), (["tick"], 0, True), (["status"], 0, True), (["migrate"], 1, False)]
+    put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)])
+
+
+@pytest.mark.long
+@postgresql_only
+@pytest.mark.parametrize("greets", [False, True], ids=["silent", "paused"])
+@pytest.mark.parametrize("answers", range(12))
+def test_every_command_finds_out_a_server_that_falls_silent(
+    jobrunner: Commands, database: PostgresDatabase, answers: int, greets: bool
+) -> None:
+    put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS])
+
+
+@postgresql_only
+def test_a_commit_that_is_given_up_does_not_go_on_on_the_server(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    """No time limit of the server ends a COMMIT, such as one that waits for a standby: the cancel request does."""
+    database.execute(
+        "CREATE FUNCTION wait_long() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_sleep(600); RETURN NULL; END $$;"
+        " CREATE CONSTRAINT TRIGGER wait_long AFTER INSERT ON job_ticks DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION wait_long()"
+    )
+    done = jobrunner.tick("-v", env=LEASE, check=False)
+    assert done.returncode == 69
+    assert "no answer for 2 s" in done.stderr
+    nobody_waits(database)
+
+
+@sqlite_only
+def test_who_locks_a_file_is_told_of_by_every_command_that_needs_it_within_its_time(
+    jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path
+) -> None:
+    """Those that only read go on, unless the file was never migrated: its journal keeps readers out, too."""
+    other = tmp_path / "others.db"
+    writing = [["tick"], ["enqueue", "echo"], ["migrate"], ["schedule", "pause", "--all"]]
+    env = {**LEASE, "JOBRUNNER_DATABASE_URL": f"sqlite:///{other}"}
+    with closing(database.connect()) as holder, closing(sqlite3.connect(other, isolation_level=None)) as stranger:
+        holder.execute("BEGIN IMMEDIATE")
+        stranger.execute("BEGIN EXCLUSIVE")
+        reading = jobrunner.start("status", env=LEASE)
+        started = [jobrunner.start(*words, env=LEASE) for words in writing]
+        started += [jobrunner.start(*words, env=env) for words in (["migrate"], ["status"], ["tick"])]
+        ended = wait_for_all([reading, *started], 2 * waits.COMMAND.total_seconds() + 10)
+    assert ended.pop(0) == (0, "")
+    for process, (code, stderr) in zip(started, ended, strict=True):
+        assert (code, len(stderr.splitlines())) == (69, 1), (process.args, code, stderr)
+        assert stderr.endswith(": another process holds its lock\n")

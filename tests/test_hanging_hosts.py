@@ -1,0 +1,160 @@
+"""A host that dies between two statements, or a person who forgets a transaction: the others go on with their work."""
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from jobrunner.faults import POINTS
+from test_faults import Ground
+from test_recovery_invariants import assert_consistent, insert_runs, outcomes, statuses
+
+IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
+SAMPLE = ("expand.before_commit", "prune.before_commit", "claim.before_commit", "finalize.before_commit")
+LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
+LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
+OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact_start IS NOT NULL"
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.promise("P1", "P2", "P6", on="postgresql")
+@postgresql_only
+@pytest.mark.parametrize(
+    "point", [point if point in SAMPLE else pytest.param(point, marks=pytest.mark.long) for point in IN_A_TRANSACTION]
+)
+def test_a_host_that_dies_within_a_transaction_holds_nobody_up(
+    jobrunner: Commands, app: App, database: PostgresDatabase, point: str
+) -> None:
+    ground = Ground(jobrunner, app, database)
+    env = {**LEASE, "JOBRUNNER_HOST": "dead", "JOBRUNNER_FAULT": f"{point}=stop", "SLOW_SECONDS": "2"}
+    dead = jobrunner.start("tick", env=env)
+    wait_for(lambda: is_stopped(dead.pid), 20, "the end of the host")
+    living = jobrunner.tick(env=LIVING)
+    assert living.stderr == ""
+    # What the dead host has not got in its hands is done.
+    due = "SELECT count(*) FROM job_runs WHERE status IN ('queued', 'failed') AND run_at <= jobrunner_now()"
+    assert database.value(due) == 0 or point in ("claim.before_commit", "deadline.before_commit")
+    database.wait_until(f"SELECT count(*) = 0 FROM pg_stat_activity WHERE {OPEN}", describe="the end of its session")
+    # Its places are free again: the same host, started anew, claims.
+    assert jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "dead"}).stderr == ""
+    dead.kill()
+    ground.settle()
+    assert_consistent(database)
+    assert len(ground.slot_runs()) == 1
+    assert statuses(database) == {"succeeded": len(ground.due) + 2, "dead": 1}
+    for run_id in [*ground.due, *ground.slot_runs()]:
+        assert outcomes(database, run_id)[-1] == "succeeded"
+        assert outcomes(database, run_id)[:-1] in ([], ["lease_expired"])
+
+
+@contextlib.contextmanager
+def held(database: PostgresDatabase, *selections: str) -> Iterator[int]:
+    """In one transaction that stands still; the number of its session."""
+    with contextlib.closing(psycopg.connect(database.url)) as session:
+        for selection in selections:
+            assert session.execute(f"SELECT 1 FROM {selection} FOR UPDATE").fetchone(), selection
+        yield session.info.backend_pid
+
+
+def old_rows(database: PostgresDatabase) -> None:
+    """A row to prune in each table that is pruned, and a schedule whose new run replaces one that waits."""
+    old, now = datetime(2020, 1, 1, tzinfo=UTC), database.now()
+    (run_id,) = insert_runs(database, 1, status="succeeded", finished_at=old)
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
+        " outcome) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, 'succeeded')",
+        [run_id, old, old],
+    )
+    database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '0', ?)", [old])
+    database.execute("INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'a', 'a', '{}')", [old])
+    for name, overlap in (("replacing", "replace"), ("plain", "allow")):
+        database.execute(
+            "INSERT INTO job_definitions (name, overlap, last_slot_at, next_run_at, created_at, updated_at,"
+            " job_type, payload, schedule, timezone, source)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'append', '{}', '* * * * *', 'UTC', 'cli')",
+            [name, overlap, now - timedelta(minutes=3), now - timedelta(minutes=2), now, now],
+        )
+    definition_id = database.value("SELECT id FROM job_definitions WHERE name = 'replacing'")
+    insert_runs(database, 1, definition_id=definition_id, run_at=now + timedelta(hours=1))
+
+
+@postgresql_only
+def test_rows_that_somebody_holds_keep_a_tick_from_nothing_else(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    old_rows(database)
+    free, kept = insert_runs(database, 2)
+    everywhere = [
+        "job_state",
+        "job_ticks",
+        "job_events",
+        "job_runs WHERE status = 'succeeded'",
+        "job_runs WHERE definition_id IS NOT NULL",
+        f"job_runs WHERE id = {kept}",
+    ]
+    with held(database, *everywhere):
+        began_at = time.monotonic()
+        done = jobrunner.tick(env=LIVING)
+        assert time.monotonic() - began_at < 20
+        assert done.stderr == ""
+        made = database.query("SELECT name, status FROM job_runs JOIN job_definitions d ON d.id = definition_id")
+        assert {(row["name"], row["status"]) for row in made} == {("replacing", "queued"), ("plain", "succeeded")}
+        assert outcomes(database, free) == ["succeeded"]
+        assert outcomes(database, kept) == []
+    jobrunner.tick(env=LIVING)
+    assert outcomes(database, kept) == ["succeeded"]
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'cancelled'") == 1
+    assert database.value("SELECT count(*) FROM job_ticks WHERE worker = 'w'") == 0
+
+
+@postgresql_only
+def test_who_keeps_a_tick_from_pruning_is_named_after_its_other_work_is_done(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    old_rows(database)
+    (run_id,) = insert_runs(database, 1)
+    with held(database, "job_attempts") as session:
+        done = jobrunner.tick(env=LIVING, check=False)
+    assert done.returncode == 69
+    assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]*\n", done.stderr)
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert str(session) in database.value("SELECT error FROM job_ticks WHERE error IS NOT NULL")
+
+
+KEYS = ("720614, hashtext('living')", "7206148302", "720615, 0")
+"""What was locked before there was a table of locks, and what a tick that waits is told apart by."""
+
+
+@postgresql_only
+def test_whoever_may_only_connect_stops_no_claim_no_apply_and_no_listening_tick(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    """An advisory lock may be taken by any role: nothing waits for one but a migration, which says who has it."""
+    app.path("jobrunner.toml").write_text("[jobs.echoed]\ncommand = ['true']\nschedule = '@yearly'\n")
+    runs = insert_runs(database, 2)
+    log = app.path("log")
+    with contextlib.closing(database.access.admin(database.database)) as stranger:
+        for key in (*KEYS, "7206148301"):
+            stranger.execute(f"SELECT pg_advisory_lock({key})")
+        migrating = jobrunner.start("migrate")
+        assert "echoed" in jobrunner("apply").stdout
+        listening = jobrunner.tick("--linger", "--log-file", log, env=LIVING)
+        assert listening.stderr == ""
+        assert [outcomes(database, run_id) for run_id in runs] == [["succeeded"]] * 2
+        session = stranger.info.backend_pid
+        assert f"session {session} of the role " in log.read_text()
+        assert f"session {session} of the role " in database.value("SELECT error FROM job_ticks")
+        _, stderr = migrating.communicate(timeout=40)
+        assert migrating.returncode == 69
+        # A role that may see more is told more.
+        seen = r"\((doing what only that role may see|idle)\)"
+        assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]* {seen}\n", stderr)

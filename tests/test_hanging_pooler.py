@@ -1,0 +1,134 @@
+"""A real PgBouncer with transaction pooling: paused, and between us and a server where somebody holds a lock."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from test_hanging_hosts import is_stopped
+from test_recovery_invariants import insert_runs, outcomes
+
+PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+LEASE = {"JOBRUNNER_LEASE": "8s"}
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(PROGRAM is None, reason="there is no pgbouncer here; as root: apt-get install pgbouncer"),
+    postgresql_only,
+]
+
+SETTINGS = """
+[databases]
+app = host={host} port={port} dbname={name} user={user} password={password}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {own_port}
+unix_socket_dir =
+auth_type = any
+admin_users = admin
+pool_mode = transaction
+"""
+
+
+class Bouncer:
+    def __init__(self, database: PostgresDatabase, folder: Path) -> None:
+        parts = urlsplit(database.url)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        settings = folder / "pgbouncer.ini"
+        settings.write_text(
+            SETTINGS.format(
+                host=parts.hostname,
+                port=parts.port,
+                name=database.database,
+                user=parts.username,
+                password=parts.password,
+                own_port=self.port,
+            )
+        )
+        as_nobody = []
+        if os.geteuid() == 0:
+            shutil.chown(settings, user="nobody")
+            as_nobody = ["-u", "nobody"]
+        # Not below the folder of the tests, which nobody else may enter.
+        with open(settings) as given:
+            self.process = subprocess.Popen(
+                [str(PROGRAM), "--quiet", *as_nobody, f"/dev/fd/{given.fileno()}"],
+                pass_fds=[given.fileno()],
+                cwd="/",
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        self.url = f"postgresql://any@127.0.0.1:{self.port}/app"
+        wait_for(self._answers, 20, "pgbouncer")
+
+    def tell(self, command: str) -> None:
+        url = f"postgresql://admin@127.0.0.1:{self.port}/pgbouncer"
+        with closing(psycopg.connect(url, autocommit=True, connect_timeout=5)) as console:
+            console.execute(command)
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError):
+            self.tell("SHOW VERSION")
+            return True
+        return False
+
+
+@pytest.fixture
+def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
+    made = Bouncer(database, tmp_path)
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+def test_a_paused_pooler_is_found_out_and_a_resumed_one_is_used(
+    jobrunner: Commands, database: PostgresDatabase, bouncer: Bouncer
+) -> None:
+    (run_id,) = insert_runs(database, 1)
+    env = {**LEASE, "JOBRUNNER_DATABASE_URL": bouncer.url}
+    jobrunner("status", env=env)
+    bouncer.tell("PAUSE")
+    words = [["tick"], ["status"], ["enqueue", "echo"], ["migrate"]]
+    started = [jobrunner.start(*each, env=env) for each in words]
+    for process in started:
+        _, stderr = process.communicate(timeout=25)
+        assert process.returncode == 69
+        assert re.fullmatch(r"jobrunner: [^\n]* (no answer for \d+ s|did not answer in time)\n", stderr)
+    bouncer.tell("RESUME")
+    assert jobrunner.tick(env=env).stderr == ""
+    assert outcomes(database, run_id) == ["succeeded"]
+
+
+@pytest.mark.promise("P1", "P6", on="postgresql")
+def test_the_limits_hold_behind_a_pooler_and_who_holds_a_lock_is_named(
+    jobrunner: Commands, app: App, database: PostgresDatabase, bouncer: Bouncer
+) -> None:
+    (run_id,) = insert_runs(database, 1)
+    env = {**LEASE, "JOBRUNNER_DATABASE_URL": bouncer.url}
+    with closing(psycopg.connect(database.url)) as holder:
+        holder.execute("LOCK TABLE job_definitions")
+        stderr = jobrunner.tick(env=env, check=False).stderr
+        assert f": session {holder.info.backend_pid} of the role {database.access.role} " in stderr
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        assert database.value(waiting) == 0
+    dead = jobrunner.start("tick", env={**env, "JOBRUNNER_FAULT": "claim.before_commit=stop"})
+    wait_for(lambda: is_stopped(dead.pid), 20, "the end of the host")
+    database.wait_until(
+        "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'jobrunner' AND xact_start IS NOT NULL",
+        describe="the end of its transaction",
+    )
+    assert jobrunner.tick(env=env).stderr == ""
+    assert outcomes(database, run_id) == ["succeeded"]

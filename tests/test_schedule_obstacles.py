@@ -1,0 +1,102 @@
+"""What keeps a schedule from making runs, though it can be read and is not paused, is shown, and can be mended."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from declarations import declare, one
+from harness import App, Commands, Database
+from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+
+NOON = utc(2026, 5, 1, 12)
+HOUR = timedelta(hours=1)
+
+
+def problem(jobrunner: Commands, name: str = "n") -> str | None:
+    rows = {row["name"]: row for row in jobrunner("schedule", "list", "--json").json()}
+    said: str | None = rows[name]["problem"]
+    return said
+
+
+def assert_shown_everywhere(jobrunner: Commands, said: str) -> None:
+    for words in (["schedule", "list"], ["status"], ["schedule", "show", "n"], ["schedule", "next", "n"]):
+        assert said in jobrunner(*words).stdout
+
+
+def expand(jobrunner: Commands, database: Database, at: datetime) -> None:
+    go_to(database, at)
+    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+
+
+@pytest.mark.promise("P12")
+def test_a_run_of_a_type_that_a_deploy_has_renamed_does_not_stop_its_schedule_in_silence(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    go_to(database, NOON)
+    declare(app, code=one("n", "@hourly"))
+    jobrunner("apply")
+    expand(jobrunner, database, NOON + HOUR)
+    run_id = database.value("SELECT id FROM job_runs")
+    declare(app, code=one("n", "@hourly").replace("scheduled", "renamed"))
+    applied = jobrunner("apply", check=False)
+    said = f"before run {run_id}, of its former type 'scheduled', has ended"
+    assert (applied.returncode, applied.stderr.count("\n")) == (1, 1)
+    assert said in applied.stderr
+    assert database.value("SELECT job_type FROM job_definitions") == "renamed"
+    expand(jobrunner, database, NOON + 2 * HOUR)
+    assert slots_with_runs(database, "n") == [NOON + HOUR]
+    found = problem(jobrunner)
+    assert found is not None
+    assert said in found
+    assert_shown_everywhere(jobrunner, found)
+    # As it says.
+    assert f"jobrunner cancel {run_id}" in found
+    jobrunner("cancel", str(run_id))
+    assert problem(jobrunner) is None
+    assert jobrunner("apply").stderr == ""
+    expand(jobrunner, database, NOON + 3 * HOUR)
+    assert slots_with_runs(database, "n") == [NOON + HOUR, NOON + 3 * HOUR]
+
+
+def test_a_former_type_that_is_served_still_is_no_error_of_apply(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    go_to(database, NOON)
+    declare(app, file='[schedules.n]\njob = "echo"\nschedule = "@hourly"\n')
+    jobrunner("apply")
+    expand(jobrunner, database, NOON + HOUR)
+    declare(app, file='[schedules.n]\njob = "append"\nschedule = "@hourly"\n')
+    assert jobrunner("apply").stderr == ""
+
+
+@pytest.mark.promise("P3", "P12")
+def test_a_clock_that_was_ahead_once_silences_no_schedule_for_good(jobrunner: Commands, database: Database) -> None:
+    """The slots that got their runs while it was ahead do not get them again."""
+    go_to(database, NOON)
+    jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly", "--misfire", "all", "--overlap", "allow")
+    jobrunner("schedule", "add", "ends", "--type", "echo", "--cron", "@hourly", "--ends-at", "2026-05-01T14:30:00Z")
+    expand(jobrunner, database, NOON + 3 * HOUR)
+    made = [NOON + n * HOUR for n in (1, 2, 3)]
+    assert slots_with_runs(database, "n") == made
+    # The clock is right again.
+    expand(jobrunner, database, NOON + 1.5 * HOUR)
+    assert slots_with_runs(database, "n") == made
+    said = problem(jobrunner)
+    assert said is not None
+    assert "no slot up to 2026-05-01T15:00:00Z gets a run: a clock was ahead" in said
+    assert "schedule resume n --from now" in said
+    assert_shown_everywhere(jobrunner, said)
+    assert jobrunner("schedule", "next", "n", "--json").json()[0]["utc"] == "2026-05-01T16:00:00Z"
+    told = jobrunner("schedule", "resume", "n", "--from", "now").stdout
+    assert (
+        "schedule n: not paused; slots up to 2026-05-01 15:00:00Z, where a clock was ahead, are looked at again" in told
+    )
+    assert "next slot 2026-05-01 14:00:00Z" in told
+    assert (problem(jobrunner), problem(jobrunner, "ends") is None) == (None, False)
+    assert "schedule ends: not paused; slots up to" in jobrunner("schedule", "resume", "--all", "--from", "now").stdout
+    assert problem(jobrunner, "ends") is None
+    (event, _, _) = database.query("SELECT detail FROM job_events WHERE action = 'resume schedule' ORDER BY id")
+    assert event["detail"]["watermark"]["from"] == "2026-05-01T15:00:00Z"
+    expand(jobrunner, database, NOON + 2 * HOUR)
+    expand(jobrunner, database, NOON + 4 * HOUR)
+    assert slots_with_runs(database, "n") == [*made, NOON + 4 * HOUR]

@@ -1,0 +1,142 @@
+"""What cannot be said of a schedule is refused on every way in, with the same words: command, file, code and SQL."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database
+from jobrunner import filed_schedules, jobfile
+from jobrunner.errors import JobrunnerError
+from jobrunner.schedule import Schedule, declare_all
+from slots import NO_HANDLERS, go_to, utc
+
+GOOD: Mapping[str, Any] = {"expression": "0 3 * * *", "timezone": "UTC"}
+# What is said of a schedule instead, and the words of the refusal.
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "a jitter longer than the interval": (
+        {"expression": "*/5 * * * *", "jitter": "6m"},
+        "jitter: 6m is longer than the shortest time between two slots, 5m",
+    ),
+    "a jitter with a start deadline shorter than a tick": (
+        {"jitter": "10m", "start_deadline": "40s"},
+        "start_deadline: 40s can be over before the next tick",
+    ),
+    "a start deadline of slots between ticks": (
+        {"expression": "every 90s", "start_deadline": "30s"},
+        "start_deadline: 30s can be over before the next tick",
+    ),
+    "a zone that is none": ({"timezone": "Factory"}, "bad time zone 'Factory': not a known zone"),
+    "a description without end": ({"description": "x" * 1001}, "the description of a schedule is a text of up to 1000"),
+}
+_COLUMNS = {"expression": "schedule"}
+
+
+def said_by_code(said: dict[str, Any]) -> str:
+    with pytest.raises(JobrunnerError) as refused:
+        declare_all(Schedule(**said), None, "echo", lambda payload: None)
+    return str(refused.value)
+
+
+def said_of_file(said: dict[str, Any], folder: Path) -> str:
+    path = folder / "jobrunner.toml"
+    pairs = {"schedule" if key == "expression" else key: value for key, value in said.items()}
+    path.write_text("\n".join(["[schedules.n]", 'job = "echo"', *(f"{k} = {json.dumps(v)}" for k, v in pairs.items())]))
+    with pytest.raises(JobrunnerError) as refused:
+        filed_schedules.declarations(path, jobfile.read(path).schedules, 1000)
+    return str(refused.value)
+
+
+def options(said: dict[str, Any]) -> list[str]:
+    words = {"cron" if key == "expression" else key.replace("_", "-"): value for key, value in said.items()}
+    return [word for key, value in words.items() for word in (f"--{key}", str(value))]
+
+
+@pytest.mark.parametrize(("said", "words"), BAD.values(), ids=BAD.keys())
+def test_what_cannot_be_said_of_a_schedule_is_refused_by_code_and_file(
+    said: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    assert words in said_by_code({**GOOD, **said})
+    assert words in said_of_file({**GOOD, **said}, tmp_path)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("said", "words"), BAD.values(), ids=BAD.keys())
+def test_what_cannot_be_said_of_a_schedule_is_refused_by_add_and_edit(
+    jobrunner: Commands, database: Database, said: dict[str, Any], words: str
+) -> None:
+    """Before anything reaches a database, whichever it is."""
+    jobrunner("schedule", "add", "old", "--type", "echo", *options(dict(GOOD)))
+    before = database.query("SELECT * FROM job_definitions")
+    added = jobrunner("schedule", "add", "n", "--type", "echo", *options({**GOOD, **said}), check=False)
+    edited = jobrunner("schedule", "edit", "old", *options(said), check=False)
+    for done in (added, edited):
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert words in done.stderr
+    assert database.query("SELECT * FROM job_definitions") == before
+
+
+@pytest.mark.promise("P12")
+def test_what_cannot_be_said_of_a_schedule_is_a_problem_where_sql_has_written_it(
+    jobrunner: Commands, database: Database
+) -> None:
+    go_to(database, utc(2026, 5, 1, 12))
+    jobrunner("schedule", "add", "good", "--type", "echo", *options(dict(GOOD)))
+    columns = "job_type, payload, timezone, source, misfire, overlap, misfire_most, runs_made, application"
+    for name, (said, _) in BAD.items():
+        database.execute(
+            f"INSERT INTO job_definitions (name, schedule, {columns}, last_slot_at, created_at, updated_at)"
+            f" SELECT ?, schedule, {columns}, last_slot_at, created_at, updated_at FROM job_definitions"
+            " WHERE name = 'good'",
+            [name],
+        )
+        for key, value in said.items():
+            is_duration = key in ("jitter", "start_deadline")
+            given = (
+                timedelta(**{"minutes" if value[-1] == "m" else "seconds": int(value[:-1])}).total_seconds()
+                if is_duration
+                else value
+            )
+            column = _COLUMNS.get(key, key)
+            database.execute(f"UPDATE job_definitions SET {column} = ? WHERE name = ?", [given, name])
+    assert jobrunner.tick(env=NO_HANDLERS).stderr == ""
+    problems = {row["name"]: row["last_error"] for row in jobrunner("schedule", "list", "--json").json()}
+    assert problems.pop("good") is None
+    for name, (_, words) in BAD.items():
+        assert words in problems[name]
+
+
+@pytest.mark.promise("P12")
+def test_a_schedule_of_a_type_or_with_a_payload_that_nobody_takes_is_not_taken_in_silence(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """It would make runs that wait for ever, or die at their first attempt."""
+    app.path("jobrunner.toml").write_text('[jobs.mail]\ncommand = ["mail", "{payload.to}"]\n')
+    refused = {
+        "this host has no handler for 'ehco' (it has": ["--type", "ehco"],
+        "the payload does not fit the job type 'wait_for': missing argument 'path'": ["--type", "wait_for"],
+        "the payload does not fit the job type 'fail': argument 'message' must be str, not int": [
+            *["--type", "fail", "--payload", '{"message": 1}']
+        ],
+        "the payload does not fit the job type 'mail': the command asks for {payload.to}": ["--type", "mail"],
+    }
+    jobrunner("schedule", "add", "old", "--type", "echo", "--cron", "@daily")
+    before = database.query("SELECT * FROM job_definitions")
+    for said, words in refused.items():
+        for command in (["add", "new", "--cron", "@daily"], ["edit", "old"]):
+            done = jobrunner("schedule", *command, *words, check=False)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+            assert said in done.stderr
+    assert database.query("SELECT * FROM job_definitions") == before
+    added = jobrunner("schedule", "add", "new", "--cron", "@daily", "--type", "ehco", "--allow-unknown")
+    assert added.stderr == ""
+    for job_type in ("wait_for", "mail"):
+        with app.path("jobrunner.toml").open("a") as file:
+            file.write(f'[schedules.{job_type}]\njob = "{job_type}"\nschedule = "@daily"\n')
+        done = jobrunner("apply", check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
+        assert f"the payload does not fit the job type '{job_type}'" in done.stderr
+        app.path("jobrunner.toml").write_text('[jobs.mail]\ncommand = ["mail", "{payload.to}"]\n')

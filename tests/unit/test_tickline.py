@@ -1,0 +1,32 @@
+"""Where the tick's own line goes in a crontab, whose variables hold for all lines below them."""
+
+import pytest
+
+from jobrunner.crontabs.tickline import tick_line, with_line, without_line
+
+LINE = tick_line(["/srv/jobrunner", "tick"], "x", sets_path=True)
+OURS = LINE.encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        (b"", b""),
+        (b"A=1\n0 5 * * * a\n", b""),
+        (b"0 5 * * * a\n", b'MAILTO=""\n0 6 * * * b\n'),
+        (b"MAILTO=ops\n", b"MAILTO=\nA=1\nMAILTO=''\n0 6 * * * b\n"),
+        (b'MAILTO=""\n0 6 * * * b\nMAILTO=ops\n', b""),
+        (b"", b' MAILTO = "" \n0 6 * * * b # MAILTO=ops\n'),
+        (b'# MAILTO=""\n', b""),
+    ],
+)
+def test_the_line_of_the_tick_is_never_put_where_its_mail_goes_nowhere(above: bytes, below: bytes) -> None:
+    """Neither at first, nor where an older version has put it."""
+    assert with_line(above + below, LINE, "x") == above + OURS + below
+    assert with_line(above + below + OURS.replace(b"/srv", b"/old"), LINE, "x") == above + OURS + below
+    assert with_line(above + OURS + below, LINE, "x") == above + OURS + below
+    assert without_line(above + OURS + below, "x") == above + below
+
+
+def test_a_file_without_an_end_of_line_gets_one() -> None:
+    assert with_line(b"0 5 * * * a", LINE, "x") == b"0 5 * * * a\n" + OURS
