@@ -94,8 +94,14 @@ class Claimer:
         # Where writers starve each other, every write also renews the leases.
         due = self._heartbeat.due() if self._database.waits_unfairly else []
 
+        has_read = False
+
         def work(connection: Connection) -> tuple[Claim, Renewal]:
-            return claims.claim(connection, request), holding.renew(connection, due, self._config.lease)
+            nonlocal has_read
+            claim = claims.claim(connection, request)
+            # What hangs from here on is the COMMIT: the rows are not to blame.
+            has_read = True
+            return claim, holding.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
@@ -103,7 +109,8 @@ class Claimer:
         try:
             claim, renewal = self._database.write(work)
         except DatabaseUnavailable as error:
-            self._note_failure(request, error, clock.elapsed() - sent_at)
+            if not has_read and self._portion.is_cut(error, clock.elapsed() - sent_at):
+                self._note_failure(request, error)
             raise
         except JobrunnerError:
             raise
@@ -130,10 +137,8 @@ class Claimer:
             return Claimed([], claim.places, sent_at, may_be_more, unreadable=claim.runs)
         return Claimed(claim.runs, claim.places, sent_at, may_be_more)
 
-    def _note_failure(self, request: ClaimRequest, error: Exception, seconds: float | None = None) -> None:
+    def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
-        if seconds is not None and not self._portion.is_cut(seconds):
-            return
         self._portion.size = 1
         self._is_next_bare = request.limit == 1 and not request.bare
         told = "without the payload" if self._is_next_bare else "one by one"

@@ -199,8 +199,8 @@ class Heartbeat(TickThread):
             began_at = clock.elapsed()
             try:
                 self._renew(some)
-            except DatabaseUnavailable:
-                if self._portion.is_cut(clock.elapsed() - began_at):
+            except DatabaseUnavailable as error:
+                if self._portion.is_cut(error, clock.elapsed() - began_at):
                     self._portion.was_cut()
                 raise
             self._portion.took(clock.elapsed() - began_at)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from jobrunner.errors import DatabaseHeld, DatabaseUnavailable
+
 _QUICK_SHARE = 1 / 16
 _CUT_SHARE = 1 / 8
 """Of the lease: a call is cut after a quarter of it. A connection that was refused or broke is told from that."""
@@ -25,9 +27,10 @@ class Portion:
         """A write of so many, or the most of what there was, took so long."""
         self.size = min(self._most, self.size * 2) if seconds <= self._quick_seconds else max(1, self.size // 2)
 
-    def is_cut(self, seconds: float) -> bool:
-        """Whether a write that has failed after so long had to be cut, by whoever."""
-        return seconds >= self._cut_seconds
+    def is_cut(self, error: Exception, seconds: float) -> bool:
+        """Whether a write that has failed after so long was too slow, and did not wait for somebody else's lock."""
+        is_of_database = isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseHeld)
+        return is_of_database and seconds >= self._cut_seconds
 
     def was_cut(self) -> bool:
         """A write of so many could not be let end, or failed: begin again with one. False: it was one already.

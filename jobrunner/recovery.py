@@ -69,7 +69,7 @@ class _Recovery:
             try:
                 self._end(some)
             except DatabaseUnavailable as error:
-                if not self._portion.is_cut(clock.elapsed() - began_at):
+                if not self._portion.is_cut(error, clock.elapsed() - began_at):
                     raise
                 if self._portion.was_cut():
                     left = some + left

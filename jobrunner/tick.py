@@ -136,7 +136,9 @@ class Tick:
             try:
                 pruned = self._database.write(work)
             except Exception as error:
-                is_database_away = isinstance(error, JobrunnerError) and not portion.is_cut(clock.elapsed() - began_at)
+                is_database_away = isinstance(error, JobrunnerError) and not portion.is_cut(
+                    error, clock.elapsed() - began_at
+                )
                 if is_database_away:
                     raise
                 # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.

@@ -20,6 +20,7 @@ from jobrunner.store import endings, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.endings import Ended, Refusal
 from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits, of_tick
 from jobrunner.watch import Watch
 from test_recovery_invariants import insert_runs, outcomes, snapshot, statuses
 
@@ -282,7 +283,7 @@ def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(d
 
 @sqlite_only
 def test_a_write_renews_along_the_way_only_the_leases_that_are_due(store: Store, database: Database) -> None:
-    watch = Watch(LEASE)
+    watch = Watch(Waits.of(of_tick(LEASE)))
     heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
     fresh, stale = running(database, 2)
     eighth = LEASE.total_seconds() / 8

@@ -11,6 +11,7 @@ from harness import Database
 from jobrunner import clock
 from jobrunner.claiming import Claimer
 from jobrunner.config import load
+from jobrunner.execute.begun import BegunPage
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Silence
 from jobrunner.model import Lease, Owner, Policy
@@ -63,7 +64,7 @@ def test_a_tick_claims_no_more_than_it_can_hold(database: Database, tmp_path: Pa
     insert_runs(database, 5, "known")
     config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
     with heartbeat(database) as (store, beating):
-        claimer = Claimer(config, OWNER, store, beating, Silence())
+        claimer = Claimer(config, OWNER, store, beating, Silence(), BegunPage(None))
         beating.hold([Lease(number, "other") for number in range(10_000, 19_997)], clock.elapsed())
         policies = [Policy("known")]
         assert len(claimer.take(policies, 5, busy=0).runs) == 3
