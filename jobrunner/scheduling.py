@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from jobrunner import clock, misfire
 from jobrunner.config import Config
-from jobrunner.errors import LimitHeld, RowHeld, RowRefused, UsageError
+from jobrunner.errors import DatabaseHeld, JobrunnerError, LimitHeld, RowHeld, RowRefused, UsageError
 from jobrunner.limiting import declare_limits
 from jobrunner.log import Log
 from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
@@ -89,7 +89,7 @@ class _Expander:
             except RowHeld as error:
                 # One by one from the first: each wait takes a while.
                 if size == 1:
-                    self._postpone(error)
+                    self._postpone(error, error.definition_ids)
                 size = 1
                 continue
             if found < size:
@@ -126,17 +126,17 @@ class _Expander:
         except RowRefused as error:
             self._pass_over(error)
             return
-        except RowHeld as error:
-            self._postpone(error)
+        except DatabaseHeld as error:
+            self._postpone(error, [definition.id])
             return
         if expanded is not None:
             _report(expanded, self._log, self._counts)
 
-    def _postpone(self, error: RowHeld) -> None:
+    def _postpone(self, error: JobrunnerError, definition_ids: Sequence[int]) -> None:
         # Their watermarks have not moved: the next tick sees the same slots.
-        for definition_id in error.definition_ids:
+        for definition_id in definition_ids:
             self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
-        self._seen.update(error.definition_ids)
+        self._seen.update(definition_ids)
 
     def _pass_over(self, error: RowRefused) -> None:
         for definition_id in error.definition_ids:

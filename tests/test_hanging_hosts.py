@@ -84,7 +84,7 @@ def old_rows(database: PostgresDatabase) -> None:
             [name, overlap, now - timedelta(minutes=3), now - timedelta(minutes=2), now, now],
         )
     definition_id = database.value("SELECT id FROM job_definitions WHERE name = 'replacing'")
-    insert_runs(database, 1, definition_id=definition_id, run_at=now + timedelta(hours=1))
+    insert_runs(database, 1, definition_id=definition_id, status="failed", attempts=1, run_at=now + timedelta(hours=1))
 
 
 @postgresql_only
@@ -107,7 +107,7 @@ def test_rows_that_somebody_holds_keep_a_tick_from_nothing_else(
         assert time.monotonic() - began_at < 20
         assert done.stderr == ""
         made = database.query("SELECT name, status FROM job_runs JOIN job_definitions d ON d.id = definition_id")
-        assert {(row["name"], row["status"]) for row in made} == {("replacing", "queued"), ("plain", "succeeded")}
+        assert {(row["name"], row["status"]) for row in made} == {("replacing", "failed"), ("plain", "succeeded")}
         assert outcomes(database, free) == ["succeeded"]
         assert outcomes(database, kept) == []
     jobrunner.tick(env=LIVING)

@@ -76,19 +76,26 @@ def expand_many(connection: Connection, limit: int, seen: Collection[int], plan:
     """
     given = {"given": [{"id": each} for each in seen], "limit": limit}
     definition_ids = list(connection.execute(_locking(), given).scalars())
-    with _rows_refused(definition_ids):
+    with _rows_refused(definition_ids), _rows_held(definition_ids):
         return _expand(connection, definition_ids, plan) if definition_ids else Batch([], [])
 
 
 @contextmanager
 def _rows_refused(definition_ids: Sequence[int]) -> Iterator[None]:
-    """Raises RowRefused for what the database says of a row that it does not take, RowHeld where it is somebody's."""
+    """Raises RowRefused for what the database says of a row that it does not take."""
     try:
         yield
     except (exc.IntegrityError, exc.DataError) as error:
         # Its first line: the others quote the row, which is another one in each tick, and would be told anew.
         said = str(error.orig).partition("\n")[0]
         raise RowRefused(one_line(f"the database refuses it: {said}"), definition_ids) from None
+
+
+@contextmanager
+def _rows_held(definition_ids: Sequence[int]) -> Iterator[None]:
+    """Raises RowHeld where another session holds a row for too long."""
+    try:
+        yield
     except exc.DBAPIError as error:
         if failures.is_lock_timeout(error):
             raise RowHeld("another session holds a row that its slots need", definition_ids) from None
