@@ -18,7 +18,7 @@ from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
 from jobrunner.finalizing import Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
-from jobrunner.lifecycle import Ending
+from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease
 from jobrunner.payload import check_payload
@@ -28,6 +28,11 @@ from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
 
 _PROGRESS_BYTES = 4096
+_UNREADABLE = Ending(
+    Outcome.FAILED,
+    error_type="unreadable",
+    error="its payload could not be read in a quarter of the lease, or not at all; see the log of the tick",
+)
 _UNTOLD_SECONDS = 0.3
 """Who tells all processes of a service to stop has told the tick, too, within so long."""
 
@@ -80,11 +85,17 @@ class Attendant:
             if isinstance(begun, Attempt):
                 self._watch(begun)
             elif begun is not None:
-                log_claimed(self._log, run)
-                self._heartbeat.is_over(run.lease)
-                self._page.forget(run.lease)
-                self._finalizer.add(run, begun)
+                self._end_unbegun(run, begun)
+        for run in claimed.unreadable:
+            self._counts["claimed"] += 1
+            self._end_unbegun(run, _UNREADABLE)
         self.deal()
+
+    def _end_unbegun(self, run: ClaimedRun, ending: Ending) -> None:
+        log_claimed(self._log, run)
+        self._heartbeat.is_over(run.lease)
+        self._page.forget(run.lease)
+        self._finalizer.add(run, ending)
 
     def deal(self, *, take_back: bool = False) -> None:
         """Give out the runs that wait; what finds no place soon goes back, or with ``take_back`` whatever waits."""

@@ -9,28 +9,36 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.config import Config
-from jobrunner.errors import DatabaseUnavailable
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.begun import BegunPage
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
-from jobrunner.store import claims, ticks
-from jobrunner.store.claims import Claim
+from jobrunner.portion import Portion
+from jobrunner.store import claims, holding, ticks
+from jobrunner.store.claims import Claim, ClaimRequest, GivenBack
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.holding import Renewal
 
 _LOOK_AGAIN_SECONDS = 1.0
+_FIRST_CLAIMED, _MOST_HELD = 100, 10_000
+"""Runs in one tick's hand: all of them are to be renewed in each beat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The runs of one claim. ``sent_at`` is when their leases began, on the clock of ``clock.elapsed``.
 
-    ``places`` is how many more places of the host this tick may use.
+    ``places`` is how many more places of the host this tick may use; ``may_be_more`` tells that more may be due, since
+    it took as many as it asked for, or failed. ``unreadable`` were claimed without their payloads, which could not be
+    read: they end so.
     """
 
     runs: list[ClaimedRun]
     places: int
     sent_at: float
+    may_be_more: bool
+    unreadable: Sequence[ClaimedRun] = ()
 
 
 class Claimer:
@@ -49,6 +57,9 @@ class Claimer:
         self.apart: frozenset[str] = frozenset()
         self._unanswered: set[str] = set()
         self._unwanted: list[Lease] = []
+        self._locked: set[Lease] = set()
+        self._portion = Portion(_MOST_HELD, config.lease, first=_FIRST_CLAIMED)
+        self._is_next_bare = False
         self._look_at = 0.0
         self._give_back_at = 0.0
 
@@ -66,11 +77,11 @@ class Claimer:
 
         ``busy`` is how many of them this tick uses; ``room`` and ``most`` are as in ``ClaimRequest``.
         """
-        request = claims.ClaimRequest(
+        request = ClaimRequest(
             owner=self._owner,
             token=secrets.token_hex(16),
             policies=policies,
-            limit=limit,
+            limit=min(limit, self._portion.size, _MOST_HELD - self._heartbeat.count_held()),
             places=self._config.concurrency,
             lease=self._config.lease,
             busy=busy,
@@ -78,25 +89,60 @@ class Claimer:
             most=most or {},
             apart=self.apart,
             suspect=suspect,
+            bare=self._is_next_bare,
         )
         # Where writers starve each other, every write also renews the leases.
         due = self._heartbeat.due() if self._database.waits_unfairly else []
 
-        def work(connection: Connection) -> tuple[Claim, dict[Lease, bool]]:
-            return claims.claim(connection, request), claims.renew(connection, due, self._config.lease)
+        has_read = False
+
+        def work(connection: Connection) -> tuple[Claim, Renewal]:
+            nonlocal has_read
+            claim = claims.claim(connection, request)
+            # What hangs from here on is the COMMIT: the rows are not to blame.
+            has_read = True
+            return claim, holding.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
         self._page.note_claim(request.token)
-        claim, renewed = self._database.write(work)
+        try:
+            claim, renewal = self._database.write(work)
+        except DatabaseUnavailable as error:
+            if not has_read and self._portion.is_cut(error, clock.elapsed() - sent_at):
+                self._note_failure(request, error)
+            raise
+        except JobrunnerError:
+            raise
+        except Exception as error:
+            # Whatever the row is, it must not keep the others back.
+            self._unanswered.remove(request.token)
+            self._page.forget_claim(request.token)
+            if request.bare:
+                raise
+            self._note_failure(request, error)
+            return Claimed([], 0, sent_at, may_be_more=True)
         self._unanswered.remove(request.token)
         self._page.note(run.lease for run in claim.runs)
         self._page.forget_claim(request.token)
-        self._heartbeat.renewed(renewed, sent_at)
+        self._is_next_bare = False
+        if claim.runs:
+            self._portion.took(clock.elapsed() - sent_at)
+        self._heartbeat.renewed(renewal.renewed, sent_at)
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")
-        return Claimed(claim.runs, claim.places, sent_at)
+        may_be_more = 0 < request.limit <= len(claim.runs)
+        if request.bare:
+            return Claimed([], claim.places, sent_at, may_be_more, unreadable=claim.runs)
+        return Claimed(claim.runs, claim.places, sent_at, may_be_more)
+
+    def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
+        """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
+        self._portion.size = 1
+        self._is_next_bare = request.limit == 1 and not request.bare
+        told = "without the payload" if self._is_next_bare else "one by one"
+        self._log.warning("claim", result=told, error=f"{type(error).__name__}: {error}".splitlines()[0][:300])
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""
@@ -109,6 +155,10 @@ class Claimer:
     def is_settled(self) -> bool:
         """Whether it is known what became of every claim, and nothing is left to be given back."""
         return not self._unanswered and not self._unwanted
+
+    def may_take(self) -> bool:
+        """Whether nothing is left that must come before the next claim. What somebody has locked can wait."""
+        return not self._unanswered and self._locked.issuperset(self._unwanted)
 
     def unwant(self, runs: Iterable[ClaimedRun]) -> None:
         """These were never begun and will not be, in this tick."""
@@ -127,18 +177,28 @@ class Claimer:
         leases = [lease for lease in self._unwanted if lease.token == token]
         run_ids = [lease.run_id for lease in leases]
         try:
-            self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
+            given = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
         except DatabaseUnavailable:
             self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-            # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
-            self._settle([lease for lease in leases if self._heartbeat.time_left(lease) <= 0])
+            self._settle(self._over(leases))
             raise
-        self._settle(leases)
-        return len(leases)
+        locked = [lease for lease in leases if lease.run_id in given.locked]
+        if locked:
+            self._locked.update(locked)
+            self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+        over = self._over(locked)
+        settled = [lease for lease in leases if lease not in locked or lease in over]
+        self._settle(settled)
+        return len(settled)
+
+    def _over(self, leases: list[Lease]) -> list[Lease]:
+        # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
+        return [lease for lease in leases if self._heartbeat.time_left(lease) <= 0]
 
     def _settle(self, leases: list[Lease]) -> None:
         for lease in leases:
             self._unwanted.remove(lease)
+            self._locked.discard(lease)
             self._heartbeat.let_go(lease)
             self._page.forget(lease)
 
@@ -152,14 +212,20 @@ class Claimer:
             return 0
         self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> dict[str, GivenBack]:
             claims.hold_places(connection, self._owner.host)
-            return sum(claims.give_back(connection, token) for token in self._unanswered)
+            return {token: claims.give_back(connection, token) for token in self._unanswered}
 
-        runs = self._database.write(work)
+        given = self._database.write(work)
         for token in self._unanswered:
             self._page.forget_claim(token)
         self._unanswered.clear()
+        locked = [Lease(run_id, token) for token, each in given.items() for run_id in each.locked]
+        self._page.note(locked)
+        self._heartbeat.hold(locked, clock.elapsed())
+        self._unwanted += locked
+        self._locked.update(locked)
+        runs = sum(each.runs for each in given.values())
         if runs:
             self._log.warning("released", result="unanswered claim given back", runs=runs)
         return runs

@@ -242,7 +242,7 @@ class Drain:
     def _claim(self) -> None:
         """Take as many runs as the crews have room for."""
         self._suspect_at_work = self._suspect_at_work and bool(self._in_hand.attempts)
-        if not self._may_claim() or self._suspect_at_work or not self._claimer.is_settled():
+        if not self._may_claim() or self._suspect_at_work or not self._claimer.may_take():
             return
         if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
             return
@@ -276,7 +276,7 @@ class Drain:
             wanted = min(wanted, self._config.batch - self.counts["claimed"])
         if wanted > 0:
             claimed = self._claimer.take(policies, wanted, busy=self._staff.busy(), room=room, most=crew.most())
-            if len(claimed.runs) < wanted:
+            if not claimed.may_be_more:
                 crew.look_again_in(self._look_again_seconds())
             self._in_hand.take(claimed)
         if crew.look_at <= clock.elapsed() and (spare := crew.growth()):

@@ -16,9 +16,10 @@ from jobrunner.lifecycle import Ending
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease, Owner
 from jobrunner.report import log_ended
-from jobrunner.store import claims, endings
+from jobrunner.store import endings, holding
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.endings import Ended, Refusal
+from jobrunner.store.holding import Renewal
 from jobrunner.watch import Watch
 from jobrunner.writing import Writer
 
@@ -71,6 +72,7 @@ class Finalizer:
         wake: Callable[[], None],
     ) -> None:
         self.trouble: DatabaseUnavailable | None = None
+        self._has_told = False
         self._config = config
         self._owner = owner
         self._database = database
@@ -171,6 +173,9 @@ class Finalizer:
             if isinstance(answers, ConnectionLost):
                 # It may have been cut because it waited for one row, which somebody holds: the others go on without.
                 self._part(group, 1)
+            if not self._has_told:
+                self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
+            self._has_told = True
             for each in group:
                 self._postpone(each, answers)
         elif isinstance(answers, Exception):
@@ -179,23 +184,30 @@ class Finalizer:
             # Whichever is to blame is soon alone.
             self._part(group, max(1, len(group) // 2))
         else:
-            self._settle(group)
+            self._settle([each for each, answer in zip(group, answers, strict=True) if answer is not Refusal.LOCKED])
             for each, answer in zip(group, answers, strict=True):
-                self._tell(each, answer)
+                if answer is Refusal.LOCKED:
+                    # The first time it may be a beat of this tick's own.
+                    if each.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
+                        self._say("finalize", each, f"{answer.value}; to be tried again")
+                    self._postpone(each, DatabaseUnavailable(f"run {each.run.lease.run_id}: {answer.value}"))
+                else:
+                    self._has_told = False
+                    self._tell(each, answer)
         self._pending = [*(each for each in group if not each.is_settled), *self._pending]
 
     def _write(self, ends: list[tuple[Lease, Ending]], database: Database) -> Answers:
         # Where writers starve each other, every write also renews the leases.
         due = self._heartbeat.due() if database.waits_unfairly else []
 
-        def work(connection: Connection) -> tuple[Answers, dict[Lease, bool]]:
+        def work(connection: Connection) -> tuple[Answers, Renewal]:
             answers = endings.finalize_all(connection, self._owner, ends, self._config.deploy_grace)
-            return answers, claims.renew(connection, due, self._config.lease)
+            return answers, holding.renew(connection, due, self._config.lease)
 
         sent_at = clock.elapsed()
-        answers, renewed = database.write(work)
+        answers, renewal = database.write(work)
         database.reach("finalize.committed")
-        self._heartbeat.renewed(renewed, sent_at)
+        self._heartbeat.renewed(renewal.renewed, sent_at)
         return answers
 
     def _part(self, group: list[_Pending], company: int) -> None:

@@ -17,17 +17,20 @@ from enum import Enum
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log
 from jobrunner.model import Lease
-from jobrunner.store import claims
+from jobrunner.portion import Portion
+from jobrunner.store import holding
 from jobrunner.store.database import Connection, Database
+from jobrunner.store.holding import Renewal
 from jobrunner.watch import LONGEST_CALL_SHARE, TickThread, Watch
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
 _DUE_SHARE = 0.125
 """Half of the usual time between two beats."""
+_FIRST_PORTION, _LARGEST_PORTION = 1000, 10_000
 _KILL_SHARE = 0.9
 """The watch looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
 
@@ -44,7 +47,7 @@ class News(Enum):
 class _Held:
     renewed_at: float
     kill: Callable[[], None] = lambda: None
-    is_over: bool = False
+    over_at: float | None = None
     told: set[News] = field(default_factory=set)
     columns: dict[str, Any] = field(default_factory=dict)
 
@@ -69,6 +72,9 @@ class Heartbeat(TickThread):
         self._nudge = threading.Event()
         self._beaten = threading.Event()
         self._closing = False
+        # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
+        self._locked: list[Lease] = []
+        self._portion = Portion(_LARGEST_PORTION, lease, first=_FIRST_PORTION)
         self._turned_at = self._beat_at = clock.elapsed()
         watch.add(self._database, self._fence)
 
@@ -84,9 +90,9 @@ class Heartbeat(TickThread):
                 self._held[lease].kill = kill
 
     def is_over(self, lease: Lease) -> None:
-        """The handler has ended: go on renewing until the finalize is written, but there is nobody to stop."""
+        """The handler has ended: there is nobody to stop. Renewed until the end is written, for one lease at most."""
         with self._lock:
-            self._held[lease].is_over = True
+            self._held[lease].over_at = clock.elapsed()
 
     def let_go(self, *leases: Lease) -> None:
         """The runs are finalized, or somebody else's."""
@@ -95,15 +101,25 @@ class Heartbeat(TickThread):
                 self._held.pop(lease, None)
 
     def held(self) -> list[Lease]:
-        """The leases that are being renewed."""
+        """The leases that are being renewed, the one that was not for the longest time first."""
         with self._lock:
-            return list(self._held)
+            renewed = [lease for lease, held in self._held.items() if self._is_renewed(held)]
+            return sorted(renewed, key=lambda lease: self._held[lease].renewed_at)
+
+    def _is_renewed(self, held: _Held) -> bool:
+        # An end that the database refuses for good must not keep its run, and its tick, for ever.
+        return held.over_at is None or clock.elapsed() <= held.over_at + self._lease_seconds
+
+    def count_held(self) -> int:
+        """How many leases there are to be renewed."""
+        return len(self._held)
 
     def due(self) -> list[Lease]:
         """Those of the leases that a write of the main thread should renew along with its own work."""
         with self._lock:
             before = clock.elapsed() - self._lease_seconds * _DUE_SHARE
-            return [lease for lease, held in self._held.items() if held.renewed_at <= before]
+            due = [lease for lease, held in self._held.items() if held.renewed_at <= before]
+            return [lease for lease in due if self._is_renewed(self._held[lease])]
 
     def time_left(self, lease: Lease) -> float:
         """Seconds until the lease is over unless it is renewed; negative once it is."""
@@ -128,7 +144,7 @@ class Heartbeat(TickThread):
         """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
         stalled = clock.elapsed() - self._turned_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._turned_at = clock.elapsed()
-        if stalled and self.held():
+        if stalled and self._held:
             self._beaten.clear()
             self._nudge.set()
             self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
@@ -152,49 +168,72 @@ class Heartbeat(TickThread):
         while not self._closing:
             nudged = self._nudge.wait(pause)
             self._nudge.clear()
-            if nudged or clock.elapsed() - self._beat_at >= self._every_seconds:
-                self._try_to_beat()
+            began_at = clock.elapsed()
+            if nudged or began_at - self._beat_at >= self._every_seconds:
+                if self._try_to_beat(self.held()):
+                    self._beat_at = began_at
+            elif self._locked:
+                self._try_to_beat(self._locked)
             self._beaten.set()
 
-    def _try_to_beat(self) -> None:
+    def _try_to_beat(self, due: list[Lease]) -> bool:
         if clock.elapsed() - self._turned_at > self._lease_seconds / 2:
-            return
-        sent_at = clock.elapsed()
+            return False
         try:
-            self._beat(sent_at)
+            self._renew_all(due)
+            self._write_reports()
         except JobrunnerError as error:
             if not self._closing:
                 self._log.warning("heartbeat", result="failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - the thread must live: without it every lease is lost
             self._log.error("heartbeat", result="failed", error=f"{type(error).__name__}: {error}"[:500])
         else:
-            self._beat_at = sent_at
+            return True
+        return False
 
-    def _beat(self, sent_at: float) -> None:
+    def _renew_all(self, due: list[Lease]) -> None:
+        """In as many writes as it takes: those that come after one that failed are the first in the next beat."""
+        self._locked = []
+        while due:
+            some, due = due[: self._portion.size], due[self._portion.size :]
+            began_at = clock.elapsed()
+            try:
+                self._renew(some)
+            except DatabaseUnavailable as error:
+                if self._portion.is_cut(error, clock.elapsed() - began_at):
+                    self._portion.was_cut()
+                raise
+            self._portion.took(clock.elapsed() - began_at)
+
+    def _renew(self, due: list[Lease]) -> None:
+        def work(connection: Connection) -> Renewal:
+            renewal = holding.renew(connection, due, self._lease)
+            self._database.reach("heartbeat.before_commit")
+            return renewal
+
+        sent_at = clock.elapsed()
+        renewal = self._database.write(work)
+        self._database.reach("heartbeat.committed")
+        self.renewed(renewal.renewed, sent_at)
+        self._locked += [lease for lease in due if lease in renewal.locked]
+        for lease in due:
+            if renewal.renewed.get(lease):
+                self._tell(News.CANCEL_REQUESTED, lease)
+            elif lease not in renewal.renewed and lease not in renewal.locked:
+                self._tell(News.LEASE_LOST, lease)
+
+    def _write_reports(self) -> None:
+        """Apart from the renewal: what a handler says must not be able to cost a lease."""
         with self._lock:
-            leases = list(self._held)
             columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
             for lease in columns:
                 self._held[lease].columns = {}
-        if not leases:
+        if not columns:
             return
-
-        def work(connection: Connection) -> dict[Lease, bool]:
-            renewed = claims.renew(connection, leases, self._lease)
-            self._database.reach("heartbeat.before_commit")
-            return renewed
-
-        renewed = self._database.write(work)
-        self._database.reach("heartbeat.committed")
-        self.renewed(renewed, sent_at)
-        for lease in leases:
-            if lease not in renewed:
-                self._tell(News.LEASE_LOST, lease)
-            elif renewed[lease]:
-                self._tell(News.CANCEL_REQUESTED, lease)
-        if columns:
-            # Apart from the renewal: what a handler says must not be able to cost a lease.
-            self._database.write(lambda connection: claims.report(connection, columns))
+        written = self._database.write(lambda connection: holding.report(connection, columns))
+        with self._lock:
+            for lease in columns.keys() - written & self._held.keys():
+                self._held[lease].columns = columns[lease] | self._held[lease].columns
 
     def _fence(self) -> None:
         with self._lock:
@@ -208,14 +247,14 @@ class Heartbeat(TickThread):
     def _kill(self, lease: Lease) -> None:
         with self._lock:
             held = self._held.get(lease)
-        if held is not None and not held.is_over:
+        if held is not None and held.over_at is None:
             # From the watch's thread: the main loop may be what is stuck.
             held.kill()
 
     def _tell(self, news: News, lease: Lease) -> None:
         with self._lock:
             held = self._held.get(lease)
-            if held is None or held.is_over or news in held.told:
+            if held is None or held.over_at is not None or news in held.told:
                 return
             held.told.add(news)
         self.news.put((news, lease))

@@ -150,7 +150,7 @@ class Lingering:
             return False
         if outlook.is_due and hands_are_free:
             recovery.recover(self._config, self._database, self._log, self._counts)
-            deadlines.end_overdue(self._database, self._log, self._counts)
+            deadlines.end_overdue(self._config, self._database, self._log, self._counts)
             scheduling.expand(self._config, self._database, self._log, self._counts)
             return True
         return outlook.is_claimable

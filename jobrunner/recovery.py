@@ -6,72 +6,107 @@ from collections import Counter
 from functools import partial
 from itertools import chain
 
-from jobrunner import folders
+from jobrunner import clock, folders
 from jobrunner.config import Config
-from jobrunner.errors import JobrunnerError
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.begun import abandoned
 from jobrunner.execute.groups import boot_id, kill_leftovers
 from jobrunner.log import Log
+from jobrunner.portion import Portion
 from jobrunner.report import log_ended
 from jobrunner.store import claims, endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
 
-_BATCH = 100
+_LARGEST_PORTION = 500
+_MOST_CUTS = 3
+"""Runs that are cut although they are alone: then it is not the run that is slow, and the tick has other work."""
 
 
 def recover(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """End every attempt whose lease has expired, whatever its type; first kill what is left of it on this host."""
-    owners = database.read(endings.expired_owners)
+    expired = database.read(endings.expired_runs)
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
-    killed = kill_leftovers(folders.for_state(config.state_dir), [name for host, name in owners if host == config.host])
+    owners = {run.owner for run in expired if run.host == config.host and run.owner is not None}
+    live = database.read(partial(endings.live_runs, owners=owners)) if owners else set[int]()
+    killed = kill_leftovers(folders.for_state(config.state_dir), owners, live)
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
     _give_back_never_begun(config, database, log, counts)
-    # Of these owners only: the handlers of one whose lease ends at this moment have not been stopped.
-    names = [name for _, name in owners]
-    while owners:
-        try:
-            recovered = database.write(lambda connection: endings.recover(connection, _BATCH, owners=names))
-        except JobrunnerError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
-            log.error("recovery", result="one by one", error=_first_line(error))
-            recovered = _one_by_one(database, names, log)
-            owners = []
-        database.reach("recover.committed")
-        for ended in recovered:
-            log_ended(log, ended, recovered=True)
-        counts["recovered"] += len(recovered)
-        if len(recovered) < _BATCH:
-            return
+    # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
+    _Recovery(config, database, log, counts).recover([run.run_id for run in expired])
 
 
 def _give_back_never_begun(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
     private = filter(folders.is_private, folders.for_state(config.state_dir))
     for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
-        given_back = 0
-        for token, run_ids in left.never_begun.items():
-            given_back += database.write(partial(claims.give_back, token=token, run_ids=run_ids))
-        left.forget()
-        if given_back:
+        given = [
+            database.write(partial(claims.give_back, token=token, run_ids=run_ids))
+            for token, run_ids in left.never_begun.items()
+        ]
+        if not any(each.locked for each in given):
+            left.forget()
+        if given_back := sum(each.runs for each in given):
             counts["released"] += given_back
             log.warning("released", result="held by a tick that was killed, and never begun", runs=given_back)
 
 
-def _one_by_one(database: Database, owners: list[str], log: Log) -> list[Ended]:
-    """One of them cannot be written as it is: alone and bare perhaps, else it waits for a person."""
-    recovered = []
-    for run_id in database.read(endings.expired_runs):
-        recover_it = partial(endings.recover, limit=1, owners=owners, only=run_id)
+class _Recovery:
+    """In portions. After one that cannot be written they go one by one; one that cannot is stepped over."""
+
+    def __init__(self, config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+        self._database = database
+        self._log = log
+        self._counts = counts
+        self._portion = Portion(_LARGEST_PORTION, config.lease)
+        self._cuts = 0
+
+    def recover(self, left: list[int]) -> None:
+        while left:
+            some, left = left[: self._portion.size], left[self._portion.size :]
+            began_at = clock.elapsed()
+            try:
+                self._end(some)
+            except DatabaseUnavailable as error:
+                if not self._portion.is_cut(error, clock.elapsed() - began_at):
+                    raise
+                if self._portion.was_cut():
+                    left = some + left
+                    continue
+                self._step_over(some[0], error)
+                self._cuts += 1
+                if self._cuts == _MOST_CUTS:
+                    raise
+            except JobrunnerError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
+                if self._portion.was_cut():
+                    left = some + left
+                    continue
+                self._end_bare(some, error)
+            else:
+                self._portion.took(clock.elapsed() - began_at)
+
+    def _end(self, some: list[int], *, with_output: bool = True) -> None:
+        work = partial(endings.recover, limit=len(some), only=some, with_output=with_output)
+        recovered: list[Ended] = self._database.write(work)
+        self._database.reach("recover.committed")
+        for ended in recovered:
+            log_ended(self._log, ended, recovered=True)
+        self._counts["recovered"] += len(recovered)
+
+    def _end_bare(self, some: list[int], error: Exception) -> None:
+        self._log.error("recovery", result="without what it has said", run_id=some[0], error=_first_line(error))
         try:
-            recovered += database.write(recover_it)
+            self._end(some, with_output=False)
         except JobrunnerError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
-            log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
-    return recovered
+        except Exception as again:  # noqa: BLE001 - as above; it waits for a person
+            self._step_over(some[0], again)
+
+    def _step_over(self, run_id: int, error: Exception) -> None:
+        self._log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
 
 
 def _first_line(error: Exception) -> str:

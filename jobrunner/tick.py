@@ -9,6 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 
 import jobrunner
 from jobrunner import clock, deadlines, folders, names, recovery, scheduling
@@ -22,12 +23,14 @@ from jobrunner.execute.supervisor import Supervisor
 from jobrunner.lingering import Lingering
 from jobrunner.log import Log
 from jobrunner.model import Owner
+from jobrunner.portion import Portion
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
 from jobrunner.watch import Watch
 
 _PRUNE_SECONDS = 1.0
+_FIRST_PRUNED, _MOST_PRUNED = 50, 500
 
 
 def tick(
@@ -105,7 +108,7 @@ class Tick:
         steps: dict[str, Callable[[], None]] = {
             "recover": lambda: recovery.recover(*common),
             # Before the expansion: what is given up is in no slot's way.
-            "deadlines": lambda: deadlines.end_overdue(*common[1:]),
+            "deadlines": lambda: deadlines.end_overdue(*common),
             "expand": lambda: scheduling.expand(*common),
             # Before the drain, which a busy tick never leaves early: a busy queue's tables grow the fastest.
             "prune": self._prune,
@@ -126,11 +129,31 @@ class Tick:
         if not self._database.write(ticks.take_prune_turn):
             return
         ends_at = clock.elapsed() + _PRUNE_SECONDS
-        while clock.elapsed() < ends_at:
-            deleted = self._database.write(lambda connection: ticks.prune(connection, self._config.keep))
+        portion = Portion(_MOST_PRUNED, self._config.lease, first=_FIRST_PRUNED)
+        kept: set[int] = set()
+        while (began_at := clock.elapsed()) < ends_at:
+            work = partial(ticks.prune, keep=self._config.keep, limit=portion.size, besides=frozenset(kept))
+            try:
+                pruned = self._database.write(work)
+            except Exception as error:
+                is_database_away = isinstance(error, JobrunnerError) and not portion.is_cut(
+                    error, clock.elapsed() - began_at
+                )
+                if is_database_away:
+                    raise
+                # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.
+                self._log.error(
+                    "prune", result="given up", error=f"{type(error).__name__}: {error}".splitlines()[0][:300]
+                )
+                return
             self._database.reach("prune.committed")
-            self._counts["pruned"] += deleted
-            if not deleted:
+            portion.took(clock.elapsed() - began_at)
+            self._counts["pruned"] += pruned.deleted
+            if pruned.kept and not kept:
+                self._log.warning("prune", result="kept", run_id=min(pruned.kept), error=pruned.reason)
+            kept.update(pruned.kept)
+            self._counts["kept"] = len(kept)
+            if not pruned.deleted and not pruned.kept:
                 return
 
     def _drain(self, tick_id: int) -> None:

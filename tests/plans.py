@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event
 from harness import Database
 from jobrunner.store.database import Database as Store
 
-MOST_ROWS = 300
+MOST_ROWS = 400
 MOST_BLOCKS = 1000
 FINISHED = 1_000_000
 IN_FRONT = 100_000

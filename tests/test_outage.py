@@ -178,6 +178,37 @@ def test_what_cannot_be_written_at_all_keeps_no_neighbour_back(
     assert statuses(database) == {"succeeded": 2, "running": 1, "failed": 1}
 
 
+FULL = {
+    "sqlite": """
+        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END
+    """,
+    "postgresql": """
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts FOR EACH ROW EXECUTE FUNCTION refuse()
+    """,
+}
+
+
+@pytest.mark.promise("P6", "P9", "P14")
+def test_an_end_that_is_refused_for_good_keeps_neither_its_run_nor_its_tick_for_ever(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """A disk on which there is room for a beat, and none for an attempt; or a right that was not granted."""
+    (run_id,) = insert_runs(database, 1)
+    database.execute(FULL[database.name])
+    log = app.path("log")
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", "JOBRUNNER_LOG": str(log)})
+    told = wait_for_exit(tick, 69)
+    assert re.fullmatch(r"jobrunner: cannot use the database [^\n]* the disk is full or failing\n", told)
+    # Renewed for one lease after its end, and over after another.
+    (run,) = database.query("SELECT status, claimed_at, locked_until FROM job_runs WHERE id = ?", [run_id])
+    assert run["status"] == "running"
+    assert timedelta(seconds=2) < run["locked_until"] - run["claimed_at"] < timedelta(seconds=10)
+    events = [line["event"] for line in read_log(log)]
+    assert (events.count("finalize"), events.count("not finalized")) == (1, 1)
+
+
 @contextlib.contextmanager
 def write_lock(database: SQLiteDatabase) -> Iterator[None]:
     """Another process writes meanwhile, and is slow about it."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from jobrunner.store import claims, runs, ticks
+from jobrunner.store import holding, runs, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.runs import NewRun
@@ -107,7 +107,8 @@ def test_a_heartbeat_is_a_hot_update(database: PostgresDatabase) -> None:
     before = updates(database)
     try:
         for _ in range(10):
-            assert len(store.write(lambda connection: claims.renew(connection, AT_WORK, LEASE))) == len(AT_WORK)
+            renewal = store.write(lambda connection: holding.renew(connection, AT_WORK, LEASE))
+            assert len(renewal.renewed) == len(AT_WORK)
     finally:
         store.close()
     wanted = before[0] + 10 * len(AT_WORK)

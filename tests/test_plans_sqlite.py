@@ -76,16 +76,16 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "ticks.is_anything_due",
         "the idle statement",
         "endings.recover",
-        "endings.expired_owners",
         "endings.expired_runs",
+        "endings.live_runs",
         "claims.claim",
     ):
         assert "job_runs_lease" in used[name], (name, used[name])
     for name in ("ticks.prune succeeded", "ticks.prune cancelled", "ticks.prune dead"):
         assert "job_runs_finished (status=? AND finished_at" in used[name], (name, used[name])
     for name in (
-        "claims.renew",
-        "claims.report",
+        "holding.renew",
+        "holding.report",
         "claims.start",
         "endings.finalize",
         "endings.finalize_all",

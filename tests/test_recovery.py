@@ -24,6 +24,14 @@ from test_recovery_invariants import (
 
 HOUR = timedelta(hours=1)
 
+WAITING = """
+[jobs.go_too]
+command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; while [ ! -e {go} ]; do sleep 0.05; done']
+
+[jobs.never_too]
+command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID 1 $$" >> "$TRACE_FILE"; while [ ! -e {never} ]; do sleep 1; done']
+"""
+
 PARENTAL = """
 import subprocess, sys
 
@@ -185,3 +193,32 @@ def test_a_note_from_before_a_reboot_kills_nobody(jobrunner: Commands, database:
         jobrunner.tick()
         assert is_working(pid)
         assert not note.exists()
+
+
+@pytest.mark.promise("P2", "P7")
+def test_neighbours_of_a_run_whose_lease_is_over_are_neither_killed_nor_charged(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Their tick lives, on the same host, and their leases are not over: it is one handler that must be gone."""
+    app.path("jobrunner.toml").write_text(WAITING.format(go=app.path("go"), never=app.path("never")))
+    go = {"path": str(app.path("go"))}
+    (lost,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))})
+    (neighbour,) = insert_runs(database, 1, "wait_for", go)
+    (command,) = insert_runs(database, 1, "go_too")
+    (over,) = insert_runs(database, 1, "never_too")
+    tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "60s"})
+    wait_for(lambda: len(app.trace()) == 4, 20, "the handlers and the commands")
+    pids = {line.run_id: line.pid for line in app.trace()}
+    # As `ps` and `top` show it.
+    assert Path(f"/proc/{pids[neighbour]}/comm").read_text() == f"jr {neighbour}\n"
+    at = database.now() - timedelta(seconds=1)
+    database.execute("UPDATE job_runs SET locked_until = ? WHERE id IN (?, ?)", [at, lost, over])
+    assert jobrunner.tick(env={"JOBRUNNER_IMPORT": None}).stderr == ""
+    assert [is_working(pids[run_id]) for run_id in (lost, over, neighbour, command)] == [False, False, True, True]
+    # Their own tick may be the first to write that they have died.
+    assert {*outcomes(database, lost), *outcomes(database, over)} <= {"lease_expired", "crashed"}
+    app.release("go")
+    assert tick.wait(30) == 0
+    assert [outcomes(database, run_id) for run_id in (neighbour, command)] == [["succeeded"], ["succeeded"]]
+    assert len(app.trace()) == 4
+    assert_consistent(database)

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from harness import Commands, Database
+from harness import App, Commands, Database
+from test_recovery_invariants import read_log
 
 DAY = timedelta(days=1)
 KEEP = {"SUCCEEDED": 2, "CANCELLED": 4, "DEAD": 6, "TICKS": 3, "EVENTS": 5}
@@ -162,3 +163,22 @@ def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database
     assert counts["pruned"] + left == MANY + 1
     assert counts["pruned"] >= 500
     assert left > 0, "all in one tick"
+
+
+def test_runs_that_a_row_of_the_applications_own_refers_to_are_stepped_over_and_told(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    old = [insert(database, "succeeded", 30 * DAY) for _ in range(6)]
+    database.execute("CREATE TABLE own (run_id BIGINT REFERENCES job_runs (id))")
+    for run_id in old[1:3]:
+        database.execute("INSERT INTO own VALUES (?)", [run_id])
+    due = jobrunner.enqueue("echo", {})
+    log = app.path("log")
+    tick(jobrunner, JOBRUNNER_LOG=str(log))
+    assert present(database, [*old, due]) == {*old[1:3], due}
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [due]) == "succeeded"
+    (told,) = [line for line in read_log(log) if line["event"] == "prune"]
+    assert (told["result"], told["run_id"]) == ("kept", old[1])
+    assert "foreign key" in told["error"].lower()
+    counts = database.value("SELECT counts FROM job_ticks")
+    assert (counts["pruned"], counts["kept"]) == (4, 2)

@@ -13,7 +13,7 @@ from hypothesis.stateful import initialize, precondition, rule, run_state_machin
 from harness import Database
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
-from jobrunner.store import claims, endings, runs
+from jobrunner.store import claims, endings, holding, runs
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.endings import Refusal
 from jobrunner.store.runs import Enqueued, NewRun
@@ -208,15 +208,16 @@ class Runs(People):
         getattr(self, act)(held, self.row(held.lease))
 
     def renew(self, held: Held, old: Row | None) -> None:
-        answer = self.write(lambda connection: claims.renew(connection, [held.lease], LEASE))
-        assert answer == ({} if old is None else {held.lease: old["cancel_requested_at"] is not None})
+        answer = self.write(lambda connection: holding.renew(connection, [held.lease], LEASE))
+        assert answer.renewed == ({} if old is None else {held.lease: old["cancel_requested_at"] is not None})
+        assert not answer.locked
         for row in self.expect([] if old is None else [held.lease.run_id]).values():
             assert old is not None
             assert {name for name in row if row[name] != old[name]} <= {"locked_until", "heartbeat_at"}
 
     def report(self, held: Held, old: Row | None) -> None:
         columns = {"progress": {"done": 1}, "output": "tail"}
-        self.write(lambda connection: claims.report(connection, {held.lease: columns}))
+        self.write(lambda connection: holding.report(connection, {held.lease: columns}))
         for row in self.expect([] if old is None else [held.lease.run_id]).values():
             assert {name: row[name] for name in columns} == columns
 
@@ -233,7 +234,8 @@ class Runs(People):
         if not whole:
             old = {lease.run_id: old[lease.run_id]}
         part = None if whole else [lease.run_id]
-        assert self.write(lambda connection: claims.give_back(connection, lease.token, part)) == len(old)
+        given = self.write(lambda connection: claims.give_back(connection, lease.token, part))
+        assert (given.runs, given.locked) == (len(old), frozenset())
         for run_id, row in self.expect(old).items():
             uncharged = old[run_id]["attempts"] - (0 if old[run_id]["started_at"] is None else 1)
             status = Status.QUEUED if old[run_id]["cancel_requested_at"] is None else Status.CANCELLED

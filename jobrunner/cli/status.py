@@ -174,7 +174,8 @@ def _done(counts: object) -> str:
 
 
 _COUNTED = (
-    "recovered", "expanded", "skipped", "pruned", "claimed", "succeeded", "failed", "postponed", "dead", "cancelled",
+    "recovered", "expanded", "skipped", "pruned", "kept", "claimed", "succeeded", "failed", "postponed", "dead",
+    "cancelled",
 )  # fmt: skip
 
 

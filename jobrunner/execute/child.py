@@ -21,7 +21,7 @@ from typing import Any
 
 from jobrunner import clock, faults
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
-from jobrunner.execute import attribution, reports
+from jobrunner.execute import at_work, attribution, reports
 from jobrunner.execute.begun import BegunMarks
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
@@ -128,7 +128,10 @@ class Child:
             self._import(frame)
         elif frame["kind"] == "run":
             faults.reach("child.received")
+            # Before it is asked whether it may begin: from here on recovery knows what it works on.
+            at_work.tell(frame["run_id"])
             self._run(frame)
+            at_work.tell(None)
 
     def _send(self, frame: Frame) -> None:
         self._channel.sendall(encode(frame))

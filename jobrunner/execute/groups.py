@@ -12,12 +12,13 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobrunner import clock, names
+from jobrunner.execute.at_work import is_surely_on
 from jobrunner.folders import is_private, make_private
 from jobrunner.model import Owner
 
@@ -113,12 +114,12 @@ def state_problem(folders: Sequence[Path]) -> str | None:
     )
 
 
-def kill_leftovers(folders: Iterable[Path], owners: Iterable[str] = ()) -> int:
+def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
     """Kill what dead ticks left at work on this host, and the groups of the named owners, dead or stalled.
 
-    Returns how many processes were killed, after they are gone.
+    Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
+    processes were killed, after they are gone.
     """
-    named = set(owners)
     killed = 0
     for noted in [note for folder in folders if is_private(folder) for note in _notes(folder)]:
         if noted.node != os.uname().nodename:
@@ -126,10 +127,13 @@ def kill_leftovers(folders: Iterable[Path], owners: Iterable[str] = ()) -> int:
             _forget_if_old(noted.path)
             continue
         alive = noted.is_alive()
-        if alive and noted.owner not in named:
+        if alive and noted.owner not in owners:
             continue
         if noted.boot == boot_id():
-            killed += _kill_groups(noted)
+            doomed = {
+                group: leader for group, leader in noted.groups.items() if not (alive and is_surely_on(group, live))
+            }
+            killed += _kill_groups(replace(noted, groups=doomed))
         if not alive:
             with suppress(OSError):
                 noted.path.unlink(missing_ok=True)

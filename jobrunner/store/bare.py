@@ -150,6 +150,8 @@ def connection_options(waits: Waits, *, given: Container[str]) -> dict[str, Any]
         # Behind a transaction pooler a prepared statement is on another server connection the next time.
         "prepare_threshold": None,
         "application_name": "jobrunner",
+        # Whatever the database's own is: in one without an encoding the driver reads bytes where texts are expected.
+        "client_encoding": "utf8",
         # Each transaction begins with a BEGIN of our own, which brings its limits along.
         "autocommit": True,
         **{name: value for name, value in of_the_network.items() if name not in given},

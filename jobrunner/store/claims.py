@@ -1,4 +1,4 @@
-"""Taking runs and keeping them: claim, start, renew, report, and giving back what was never handed out.
+"""Taking runs: claim, start, and giving back what was never handed out.
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
@@ -12,13 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Float,
     Integer,
     RowMapping,
     Update,
-    and_,
     bindparam,
     case,
     func,
@@ -33,13 +31,10 @@ from jobrunner import faults
 from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
 from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
 from jobrunner.store import dialect, handwritten
-from jobrunner.store.dialect import later, now
-from jobrunner.store.fitting import fit_report
+from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.holding import NO_LOCK, RUNNING, is_of, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
-
-# A literal: as a bound parameter it would hide from the planner that the partial index serves.
-RUNNING: ColumnElement[str] = literal_column("'running'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +46,7 @@ class ClaimRequest:
     ``busy`` is how many of them the caller itself uses; None: one for each run that it holds. ``room`` is what it has
     room for; None: one run in each place. ``most`` are types of which it wants no more than so many.
     ``suspect`` asks for one run that took its owner down at least twice in a row, instead of for the others.
+    ``bare`` leaves the payloads where they are: what was too much to be read is to be ended unread.
     """
 
     owner: Owner
@@ -65,6 +61,7 @@ class ClaimRequest:
     apart: Collection[str] = ()
     suspect: bool = False
     start: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = _claim_statement(len(request.policies), request.suspect, request.start)
+    statement = _claim_statement(len(request.policies), request.suspect, request.start, request.bare)
     rows = connection.execute(statement, values).mappings().all()
     if rows:
         faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
@@ -106,7 +103,7 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
 
 def start(connection: Connection, lease: Lease) -> bool:
     """Charge an attempt for a run that was claimed ahead. False: the lease was lost, hand out nothing."""
-    statement = update(job_runs).where(*_held(lease), job_runs.c.started_at.is_(None))
+    statement = update(job_runs).where(*is_of(lease), job_runs.c.started_at.is_(None))
     changed = connection.execute(statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()))
     return changed.rowcount == 1
 
@@ -116,64 +113,36 @@ def hold_places(connection: Connection, host: str) -> None:
     dialect.lock_named_row(connection, job_locks, f"places of {host}")
 
 
-def give_back(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """How many runs were given back, and the ids of those that are still held since somebody has locked their rows."""
+
+    runs: int
+    locked: frozenset[int]
+
+
+def give_back(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> GivenBack:
     """Undo a claim, or the part ``run_ids`` of it, that surely no handler has seen: uncharged, claimable at once.
 
-    A run whose cancellation was requested meanwhile is cancelled: that wins here, too. Returns how many there were.
+    A run whose cancellation was requested meanwhile is cancelled: that wins here, too.
     """
+    found = select(job_runs.c.id).where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
+    if run_ids is not None:
+        given = rows("given", {"id": job_runs.c.id.type})
+        found = found.join_from(given, job_runs, job_runs.c.id == given.c.id)
+    values = {"given": [{"id": run_id} for run_id in run_ids or ()]}
     stays = job_runs.c.cancel_requested_at.is_(None)
-    parts = () if run_ids is None else (job_runs.c.id.in_(sorted(run_ids)),)
-    statement = (
-        update(job_runs)
-        .where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token, *parts)
-        .values(
-            status=case((stays, literal_column("'queued'")), else_=literal_column("'cancelled'")),
-            finished_at=case((stays, null()), else_=now()),
-            attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
-            started_at=null(),
-            updated_at=now(),
-            **NO_LOCK,
-        )
+    back = of_these(update(job_runs), unlocked(found)).values(
+        status=case((stays, literal_column("'queued'")), else_=literal_column("'cancelled'")),
+        finished_at=case((stays, null()), else_=now()),
+        attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
+        started_at=null(),
+        updated_at=now(),
+        **NO_LOCK,
     )
-    return connection.execute(statement).rowcount
-
-
-NO_LOCK: dict[str, Any] = {
-    "locked_by": null(),
-    "host": null(),
-    "locked_until": null(),
-    "lease_token": null(),
-    "heartbeat_at": null(),
-}
-"""What every write that takes a run out of ``running`` also sets."""
-
-
-def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> dict[Lease, bool]:
-    """Move the leases on by ``lease`` from now. A lease missing in the answer is lost.
-
-    The answer tells for each whether somebody asked for its cancellation.
-    """
-    if not leases:
-        return {}
-    values = {
-        "ids": sorted(held.run_id for held in leases),
-        "tokens": sorted({held.token for held in leases}),
-        "lease_seconds": lease.total_seconds(),
-    }
-    rows = connection.execute(_renew_statement(), values)
-    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in rows}
-    return {held: renewed[held] for held in leases if held in renewed}
-
-
-def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> None:
-    """Write ``progress`` and the tail of ``output`` of runs at work. A lost lease changes nothing."""
-    for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
-        if fitted := fit_report(columns):
-            connection.execute(update(job_runs).where(*_held(lease)).values(**fitted))
-
-
-def _held(lease: Lease) -> tuple[Any, ...]:
-    return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
+    # Counted as they are returned: Python's SQLite counts no rows of a statement that begins with a WITH.
+    runs = len(connection.execute(back.returning(job_runs.c.id), values).all())
+    return GivenBack(runs, frozenset(connection.execute(found, values).scalars()))
 
 
 def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
@@ -205,7 +174,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
     return ClaimedRun(
         lease=Lease(row["id"], row["lease_token"]),
         job_type=row["job_type"],
-        payload=row["payload"],
+        payload=row.get("payload", {}),
         attempt=row["attempts"],
         max_attempts=row["max_attempts"],
         timeout=handwritten.read_timeout(row["timeout"]),
@@ -216,7 +185,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 
 
 @lru_cache(maxsize=64)
-def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
+def _claim_statement(type_count: int, suspect: bool, start: bool, bare: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
     # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
@@ -227,7 +196,8 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
         .where(due.job_type == bindparam(f"type_{index}"), fits if suspect else ~fits)
         .order_by(*urgent_first)
         .limit(bindparam(f"limit_{index}", type_=Integer))
-        .with_for_update(skip_locked=True)
+        # Its key stays: a row that refers to a run is in nobody's way.
+        .with_for_update(skip_locked=True, key_share=True)
         .subquery(f"of_type_{index}")
         for index in range(type_count)
     ]
@@ -261,7 +231,7 @@ def _claim_statement(type_count: int, suspect: bool, start: bool) -> Update:
             updated_at=now(),
             **charged,
         )
-        .returning(*(columns[name] for name in _RETURNED))
+        .returning(*(columns[name] for name in _RETURNED if not (bare and name == "payload")))
     )
 
 
@@ -278,31 +248,4 @@ def _of_type(type_count: int, name: str, type_: Any) -> Any:
             (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
             for index in range(type_count)
         )
-    )
-
-
-@lru_cache(maxsize=1)
-def _renew_statement() -> Update:
-    columns = job_runs.c
-    # Locked in the order of ids, as every statement over several rows: else two of them may deadlock.
-    held = (
-        select(columns.id)
-        .where(
-            and_(
-                columns.id.in_(bindparam("ids", expanding=True)),
-                columns.lease_token.in_(bindparam("tokens", expanding=True)),
-                columns.status == RUNNING,
-            )
-        )
-        .order_by(columns.id)
-        .with_for_update()
-        .cte("held")
-        .prefix_with("MATERIALIZED")
-    )
-    return (
-        update(job_runs)
-        # Said so that no partial index serves it, as in the claim: only a running row has a token.
-        .where(columns.id.in_(select(held.c.id)), columns.lease_token.is_not(None))
-        .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
-        .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
     )

@@ -60,7 +60,7 @@ def _overdue() -> Select[Any]:
     columns = job_overdue.c
     # Locking the view makes PostgreSQL ask its condition again of a row that was just claimed or retried.
     locked = select(job_overdue, now().label("now")).order_by(columns.start_deadline_at)
-    return locked.limit(bindparam("limit", type_=BigKey)).with_for_update(skip_locked=True)
+    return locked.limit(bindparam("limit", type_=BigKey)).with_for_update(skip_locked=True, key_share=True)
 
 
 @cache

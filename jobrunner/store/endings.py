@@ -5,7 +5,7 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Insert,
     Row,
     Select,
@@ -36,9 +35,9 @@ from jobrunner import faults
 from jobrunner.lifecycle import FINISHED, Ending, Event, Outcome, Standing, Verdict, decide
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
-from jobrunner.store.claims import NO_LOCK, RUNNING
 from jobrunner.store.dialect import UtcTime, now, rows
 from jobrunner.store.fitting import fit
+from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
 from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.views import job_recoverable
 
@@ -49,6 +48,7 @@ class Refusal(Enum):
     """Why a finalize changed nothing."""
 
     LEASE_LOST = "the lease was lost"
+    LOCKED = "another transaction has locked its row"
     ALREADY_APPLIED = "an earlier finalize, whose COMMIT got no answer, was applied"
 
 
@@ -79,52 +79,67 @@ def finalize_all(
     ends: Sequence[tuple[Lease, Ending]],
     deploy_grace: timedelta = timedelta(0),
 ) -> list[Ended | Refusal]:
-    """As ``finalize``, for many in one write. The answers come in the order of ``ends``."""
-    locked = connection.execute(_locked_statement(), {"given": _as_rows(lease for lease, _ in ends)})
-    held = {Lease(row.id, row.lease_token): row for row in locked}
+    """As ``finalize``, for many in one write. The answers come in the order of ``ends``.
+
+    Waits for no row that somebody has locked: that one is to be written later.
+    """
+    found = connection.execute(_locked_statement(), {"given": as_rows(lease for lease, _ in ends)})
+    held = {Lease(row.id, row.lease_token): row for row in found}
     # Taken out as it is met: what a lease named twice stands for is ended once.
     met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
     ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
-    applied = _applied(connection, owner, [lease for lease, _, row in met if row is None])
+    missing = [lease for lease, _, row in met if row is None]
+    # In this order: an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
+    locked = still_held(connection, missing)
+    applied = _applied(connection, owner, [lease for lease in missing if lease not in locked])
     if ended:
         faults.reach("finalize.before_commit", cut=lambda: dialect.sever(connection))
     in_order = iter(ended)
-    return [_refusal(lease in applied) if row is None else next(in_order) for lease, _, row in met]
+    return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in met]
 
 
-def expired_owners(connection: Connection) -> list[tuple[str, str]]:
-    """(host, owner's name) of every expired lease. Expects any transaction."""
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A run whose lease is over, and whose it was."""
+
+    run_id: int
+    host: str | None
+    owner: str | None
+
+
+def expired_runs(connection: Connection) -> list[Expired]:
+    """All of them. Expects any transaction."""
     columns = job_recoverable.c
-    found = connection.execute(select(columns.host, columns.locked_by).distinct())
-    return [(row.host, row.locked_by) for row in found]
+    return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
 
 
-def expired_runs(connection: Connection) -> list[int]:
-    """The ids of runs whose lease has expired. Expects any transaction."""
-    return sorted(connection.execute(select(job_recoverable.c.id)).scalars())
+def live_runs(connection: Connection, owners: Collection[str]) -> set[int]:
+    """The runs that these owners hold, and whose leases are not over. Expects any transaction."""
+    columns = job_runs.c
+    held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
+    return set(connection.execute(held.where(columns.id.not_in(select(job_recoverable.c.id)))).scalars())
 
 
 def recover(
-    connection: Connection, limit: int, *, owners: Collection[str] | None = None, only: int | None = None
+    connection: Connection, limit: int, *, only: Collection[int] | None = None, with_output: bool = True
 ) -> list[Ended]:
     """End attempts whose lease has expired, of all types, at most ``limit``: a crash is an attempt used.
 
     Rows that another tick recovers at the moment are passed over. No user code is known here, so the
-    default backoff applies. ``owners`` names those whose handlers are stopped; None: all. ``only`` is for a run that
-    could not be written together with others: this time without what its handler said.
+    default backoff applies. ``only`` names those whose handlers are stopped; None: all. Without ``with_output``, what
+    the handler said is dropped: for a run that cannot be written as it is.
     """
     # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
     # meanwhile: a lease renewed at this moment is passed over.
     by_index = (job_recoverable.c.host, job_recoverable.c.id)
-    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit).with_for_update(skip_locked=True)
-    if owners is not None:
-        expired = expired.where(job_recoverable.c.locked_by.in_(owners))
+    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit)
+    expired = expired.with_for_update(skip_locked=True, key_share=True)
     if only is not None:
-        expired = expired.where(job_recoverable.c.id == only)
+        expired = expired.where(job_recoverable.c.id.in_(only))
     columns = job_runs.c
     ids = list(connection.execute(expired).scalars())
     found = connection.execute(_standing(columns.locked_by, columns.output).where(columns.id.in_(ids)))
-    ended = _end(connection, [(row, _expired(row, with_output=only is None)) for row in found])
+    ended = _end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
@@ -138,15 +153,17 @@ def _expired(row: Row[Any], *, with_output: bool) -> Ending:
     )
 
 
-def _refusal(was_applied: bool) -> Refusal:
-    return Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST
+def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]) -> Refusal:
+    if lease in locked:
+        return Refusal.LOCKED
+    return Refusal.ALREADY_APPLIED if lease in applied else Refusal.LEASE_LOST
 
 
 def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> set[Lease]:
     """Those whose attempt was ended by their owner."""
     if not leases:
         return set()
-    values = {"given": _as_rows(leases), "worker": owner.name, "expired": _EXPIRED}
+    values = {"given": as_rows(leases), "worker": owner.name, "expired": _EXPIRED}
     return {Lease(row.run_id, row.lease_token) for row in connection.execute(_applied_statement(), values)}
 
 
@@ -185,7 +202,6 @@ def _standing_of(row: Row[Any]) -> Standing:
     )
 
 
-_LEASE = {name: job_runs.c[name].type for name in ("id", "lease_token")}
 _TOLD = {
     name: job_attempts.c[name].type for name in ("outcome", "error_type", "error", "traceback", "output", "exit_signal")
 }
@@ -202,10 +218,6 @@ _READ = (
     "id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "incompatible_at",
     "run_at",
 )  # fmt: skip
-
-
-def _as_rows(leases: Iterable[Lease]) -> list[dict[str, Any]]:
-    return [{"id": lease.run_id, "lease_token": lease.token} for lease in leases]
 
 
 def _given(row: Row[Any], verdict: Verdict, ending: Ending, next_at: datetime | None) -> dict[str, Any]:
@@ -246,13 +258,17 @@ def _standing(*more: ColumnElement[Any]) -> Select[Any]:
 
 @lru_cache(maxsize=1)
 def _locked_statement() -> Select[Any]:
-    given = rows("given", _LEASE)
-    return _standing().join_from(given, job_runs, _is_held(given)).with_for_update(of=job_runs)
+    given = rows("given", LEASE)
+    return (
+        _standing()
+        .join_from(given, job_runs, is_held(given))
+        .with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    )
 
 
 @lru_cache(maxsize=1)
 def _applied_statement() -> Select[Any]:
-    columns, given = job_attempts.c, rows("given", _LEASE)
+    columns, given = job_attempts.c, rows("given", LEASE)
     of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
     return (
         select(columns.run_id, columns.lease_token)
@@ -264,7 +280,7 @@ def _applied_statement() -> Select[Any]:
 
 @lru_cache(maxsize=1)
 def _record_statement() -> Insert:
-    columns, given, at = job_runs.c, rows("given", _LEASE | _TOLD), bindparam("at", type_=UtcTime())
+    columns, given, at = job_runs.c, rows("given", LEASE | _TOLD), bindparam("at", type_=UtcTime())
     attempts = job_attempts.c
     last = select(func.coalesce(func.max(attempts.sequence), 0)).where(attempts.run_id == given.c.id)
     values: dict[str, Any] = {
@@ -279,14 +295,14 @@ def _record_statement() -> Insert:
         "finished_at": at,
         **{name: given.c[name] for name in _TOLD},
     }
-    ended = select(*values.values()).join_from(given, job_runs, _is_held(given)).where(given.c.outcome.is_not(None))
+    ended = select(*values.values()).join_from(given, job_runs, is_held(given)).where(given.c.outcome.is_not(None))
     return insert(job_attempts).from_select(list(values), ended)
 
 
 @lru_cache(maxsize=1)
 def _leave_statement() -> Update:
     """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
-    columns, given, at = job_runs.c, rows("given", _LEASE | _NEXT), bindparam("at", type_=UtcTime())
+    columns, given, at = job_runs.c, rows("given", LEASE | _NEXT), bindparam("at", type_=UtcTime())
 
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
     failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
@@ -294,7 +310,7 @@ def _leave_statement() -> Update:
     postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.HAND_BACK)
     return (
         update(job_runs)
-        .where(_is_held(given))
+        .where(is_held(given))
         .values(
             **{name: given.c[name] for name in ("status", "attempts", "releases", "lease_expiries")},
             run_at=func.coalesce(given.c.run_at, columns.run_at),
@@ -316,11 +332,6 @@ def _leave_statement() -> Update:
             **NO_LOCK,
         )
     )
-
-
-def _is_held(given: FromClause) -> ColumnElement[bool]:
-    columns = job_runs.c
-    return and_(columns.id == given.c.id, columns.status == RUNNING, columns.lease_token == given.c.lease_token)
 
 
 def _is_one_of(column: ColumnElement[Any], *values: str) -> ColumnElement[bool]:

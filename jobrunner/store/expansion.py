@@ -35,8 +35,8 @@ from jobrunner.misfire import Stretch, Unfinished, jitter_offset
 from jobrunner.model import Definition, Origin
 from jobrunner.payload import encode_payload
 from jobrunner.store import dialect, failures, limits, replacing, schedules, trail
-from jobrunner.store.claims import RUNNING
 from jobrunner.store.dialect import BigKey, now, rows
+from jobrunner.store.holding import RUNNING
 from jobrunner.store.insertion import NewRun, insertion, type_of
 from jobrunner.store.limits import Occupancy
 from jobrunner.store.schedules import Expanded, Plan

@@ -94,6 +94,6 @@ _REASONS = (
     (r"ssl|certificate", "the TLS connection could not be made"),
     (r"unreachable|no route", "the network cannot reach it"),
     (r"reset|closed the connection|terminat|eof", "the connection was closed"),
-    (r"full|disk", "the disk is full or failing"),
+    (r"full|disk|no space left", "the disk is full or failing"),
     (r"invalid", "an option in the URL is not valid"),
 )

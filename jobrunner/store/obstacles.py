@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, func, select
 
-from jobrunner.store.claims import RUNNING
+from jobrunner.store.holding import RUNNING
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 from jobrunner.text import iso_instant
 

@@ -92,7 +92,7 @@ def _older() -> Select[Any]:
         IS_UNFINISHED,
     )
     # Held from here on: what is at work does not end meanwhile, and what waits is not claimed.
-    return older.order_by(columns.id).with_for_update(of=job_runs)
+    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)
 
 
 @cache

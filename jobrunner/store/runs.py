@@ -15,9 +15,9 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.model import Policy
 from jobrunner.store import insertion, limits, trail
-from jobrunner.store.claims import NO_LOCK
 from jobrunner.store.dialect import now
 from jobrunner.store.dialect.borrowed import Loan, connection_of, dialect_name, first_row
+from jobrunner.store.holding import NO_LOCK
 from jobrunner.store.insertion import Enqueued, NewRun
 from jobrunner.store.limits import Occupancy
 from jobrunner.store.schema import job_runs
@@ -196,7 +196,7 @@ def _lock(connection: Connection, run_id: int) -> RowMapping | None:
             now().label("now"),
         )
         .where(columns.id == run_id)
-        .with_for_update()
+        .with_for_update(key_share=True)
     )
     return connection.execute(statement).mappings().one_or_none()
 

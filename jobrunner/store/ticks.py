@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy import (
     ScalarSelect,
     bindparam,
     delete,
+    exc,
     exists,
     func,
     insert,
@@ -32,6 +34,7 @@ from jobrunner.store.views import job_claimable, job_expandable, job_overdue, jo
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500
+"""What one ``prune`` deletes of each kind, unless it is told to delete less."""
 
 
 def open_tick(connection: Connection, owner: Owner, version: str) -> int:
@@ -110,39 +113,74 @@ def take_prune_turn(connection: Connection) -> bool:
     return True
 
 
-def prune(connection: Connection, keep: Mapping[str, timedelta]) -> int:
-    """Delete one batch of what is older than ``keep`` says; 0 when nothing is left to delete.
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many rows were deleted, and the ids of old runs that had to stay, with the reason for one of them."""
+
+    deleted: int
+    kept: Collection[int] = ()
+    reason: str | None = None
+
+
+def prune(
+    connection: Connection, keep: Mapping[str, timedelta], limit: int = _BATCH, besides: Collection[int] = ()
+) -> Pruned:
+    """Delete one batch, ``limit`` of each kind, of what is older than ``keep`` says.
 
     ``keep`` maps the statuses succeeded, cancelled and dead, and ``ticks`` and ``events``, to how long they
-    stay. Runs that are not finished are never deleted, nor are idempotency keys.
+    stay. Runs that are not finished are never deleted, nor are idempotency keys. Nor are runs that the database does
+    not let go, since a row of the application's own refers to them: give those as ``besides`` when asking again.
     """
-    deleted = 0
+    deleted, kept, reason = 0, list[int](), None
     for status in (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD):
-        deleted += _prune_runs(connection, status, keep[status])
+        ids = _old_runs(connection, status, keep[status], limit, besides)
+        stayed, why = _delete_runs(connection, ids)
+        deleted += len(ids) - len(stayed)
+        kept += stayed
+        reason = reason or why
     for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
-        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(_BATCH)
+        old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(limit)
         old = old.with_for_update(skip_locked=True)
         # Asked for first: a delete that asks by itself is planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
     faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
-    return deleted
+    return Pruned(deleted, kept, reason)
 
 
-def _prune_runs(connection: Connection, status: Status, keep: timedelta) -> int:
+def _old_runs(
+    connection: Connection, status: Status, keep: timedelta, limit: int, besides: Collection[int]
+) -> list[int]:
     columns = job_runs.c
     old = (
         select(columns.id)
         .where(columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < _before(keep))
         .order_by(columns.finished_at)
-        .limit(_BATCH)
+        .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    ids = list(connection.execute(old).scalars())
-    if ids:
-        connection.execute(delete(job_attempts).where(job_attempts.c.run_id.in_(ids)))
-        connection.execute(delete(job_runs).where(columns.id.in_(ids)))
-    return len(ids)
+    if besides:
+        old = old.where(columns.id.not_in(besides))
+    return list(connection.execute(old).scalars())
+
+
+def _delete_runs(connection: Connection, ids: list[int]) -> tuple[list[int], str | None]:
+    """Those that had to stay, and why; they are halved until whichever is to blame is alone."""
+    if not ids:
+        return [], None
+    try:
+        with connection.begin_nested():
+            connection.execute(delete(job_attempts).where(job_attempts.c.run_id.in_(ids)))
+            connection.execute(delete(job_runs).where(job_runs.c.id.in_(ids)))
+    except (exc.IntegrityError, exc.InternalError) as error:
+        # A foreign key of the application's own, or a trigger.
+        if len(ids) == 1:
+            return ids, str(error.orig).splitlines()[0]
+        half = len(ids) // 2
+        first, why = _delete_runs(connection, ids[:half])
+        second, why_too = _delete_runs(connection, ids[half:])
+        return first + second, why or why_too
+    return [], None
 
 
 def _before(keep: timedelta) -> Any:

@@ -43,7 +43,9 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
     )
     # One message, so that the limits cost no round trip. A role or database may default to a stricter level, in which
     # SKIP LOCKED fails instead of skipping. Behind a pooler only the server itself knows its session's number.
-    text = f"BEGIN ISOLATION LEVEL READ COMMITTED; {bare.limits(waits)}; SELECT pg_catalog.pg_backend_pid()"
+    begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {bare.limits(waits)}"
+    # The driver reads no other dates.
+    text = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()"
 
     def begin(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection

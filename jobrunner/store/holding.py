@@ -1,0 +1,146 @@
+"""Holding runs: which leases are held, renewing them, and what their handlers say meanwhile.
+
+Every function expects to be the body of one write transaction (``Database.write``). None waits for a row that somebody
+has locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    Float,
+    FromClause,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+from jobrunner.model import Lease
+from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.fitting import fit_report
+from jobrunner.store.schema import job_runs
+
+# A literal: as a bound parameter it would hide from the planner that the partial index serves.
+RUNNING: ColumnElement[str] = literal_column("'running'")
+
+NO_LOCK: dict[str, Any] = {
+    "locked_by": null(),
+    "host": null(),
+    "locked_until": null(),
+    "lease_token": null(),
+    "heartbeat_at": null(),
+}
+"""What every write that takes a run out of ``running`` also sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What became of leases. A lease that is in neither is lost.
+
+    ``renewed`` tells for each whether somebody asked for its cancellation. ``locked`` are still held, but could not be
+    renewed at this moment: another transaction has locked their rows.
+    """
+
+    renewed: Mapping[Lease, bool] = field(default_factory=dict)
+    locked: Collection[Lease] = ()
+
+
+def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> Renewal:
+    """Move the leases on by ``lease`` from now. Waits for no row that somebody has locked."""
+    if not leases:
+        return Renewal()
+    values = {"given": as_rows(leases), "lease_seconds": lease.total_seconds()}
+    found = connection.execute(_renew_statement(), values)
+    renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in found}
+    missing = [held for held in leases if held not in renewed]
+    return Renewal(renewed, still_held(connection, missing))
+
+
+def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
+    """Those that are not lost. Locks nothing, and waits for nobody."""
+    if not leases:
+        return set()
+    found = connection.execute(_held_statement(), {"given": as_rows(leases)})
+    return {Lease(row.id, row.lease_token) for row in found}
+
+
+def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> set[Lease]:
+    """Write ``progress`` and the tail of ``output`` of runs at work; for which of them.
+
+    Not for a lost lease, nor for a run whose row somebody has locked.
+    """
+    written = set()
+    for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
+        fitted = fit_report(columns)
+        if not fitted:
+            continue
+        at_work = of_these(update(job_runs), unlocked(select(job_runs.c.id).where(*is_of(lease))))
+        if connection.execute(at_work.values(**fitted).returning(job_runs.c.id)).first():
+            written.add(lease)
+    return written
+
+
+def unlocked(found: Select[Any]) -> CTE:
+    """These runs, locked for a change, without those that somebody else has locked: they are nobody's to wait for.
+
+    No key is changed, so that a row of the application's own that refers to a run, in a transaction however long, is in
+    nobody's way.
+    """
+    locked = found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    return locked.cte("held").prefix_with("MATERIALIZED")
+
+
+def of_these(change: Update, held: CTE) -> Update:
+    """Have a statement change the runs that ``unlocked`` has locked."""
+    # The token said so that no partial index serves it, as in the claim: only a running row has one.
+    return change.where(job_runs.c.id.in_(select(held.c.id)), job_runs.c.lease_token.is_not(None))
+
+
+LEASE: dict[str, Any] = {name: job_runs.c[name].type for name in ("id", "lease_token")}
+"""The columns of a list of leases, as a statement is given it."""
+
+
+def as_rows(leases: Iterable[Lease]) -> list[dict[str, Any]]:
+    """Leases as such a list."""
+    return [{"id": lease.run_id, "lease_token": lease.token} for lease in leases]
+
+
+def is_held(given: FromClause) -> ColumnElement[bool]:
+    """Whether a run is still held under the lease that a row of such a list names."""
+    columns = job_runs.c
+    return and_(columns.id == given.c.id, columns.status == RUNNING, columns.lease_token == given.c.lease_token)
+
+
+def is_of(lease: Lease) -> tuple[ColumnElement[bool], ...]:
+    """The same of one lease alone."""
+    return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
+
+
+@lru_cache(maxsize=1)
+def _renew_statement() -> Update:
+    columns, given = job_runs.c, rows("given", LEASE)
+    held = unlocked(select(columns.id).join_from(given, job_runs, is_held(given)))
+    return (
+        of_these(update(job_runs), held)
+        .values(locked_until=later(bindparam("lease_seconds", type_=Float)), heartbeat_at=now())
+        .returning(columns.id, columns.lease_token, columns.cancel_requested_at)
+    )
+
+
+@lru_cache(maxsize=1)
+def _held_statement() -> Select[Any]:
+    given = rows("given", LEASE)
+    return select(job_runs.c.id, job_runs.c.lease_token).join_from(given, job_runs, is_held(given))

@@ -1,0 +1,124 @@
+"""A row that somebody has locked is passed over and written later: it holds up nobody else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection
+
+from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.store import claims, endings, holding, runs
+from jobrunner.store.database import Database as Store
+from jobrunner.store.endings import Refusal
+from jobrunner.store.location import locate
+from plan_calls import request
+from test_finalize_together import LEASE, OWNER, running
+from test_recovery_invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+
+DONE = Ending(Outcome.SUCCEEDED)
+Work = Callable[[Connection], Any]
+REFERENCE = "CREATE TABLE own (run_id BIGINT REFERENCES job_runs (id))"
+
+
+@pytest.fixture
+def store(database: PostgresDatabase) -> Iterator[Store]:
+    opened = Store(locate(database.url), patience=timedelta(seconds=4))
+    yield opened
+    opened.close()
+
+
+def write(store: Store, work: Work) -> Any:
+    """Whatever waits here would wait for as long as the other transaction lasts: the server gives it up."""
+    return store.write(work)
+
+
+@contextmanager
+def somebody(database: PostgresDatabase, statement: str, run_ids: list[int]) -> Iterator[psycopg.Connection[Any]]:
+    """While the block runs, another transaction has done this to these runs and does not end."""
+    with closing(database.connect()) as session:
+        session.execute("BEGIN")
+        session.execute(statement, [run_ids])
+        yield session
+        session.execute("ROLLBACK")
+
+
+@pytest.mark.promise("P1", "P2", "P6", on="postgresql")
+@postgresql_only
+def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
+    store: Store, database: PostgresDatabase
+) -> None:
+    """A foreign key holds the run it names, for as long as the application's transaction lasts."""
+    renewed, ended, back, told = running(database, 4)
+    (expired,) = running(database, 1, locked_until=database.now() - LEASE, lease_token="e" * 32)
+    due, cancelled, late = insert_runs(database, 3, "known", run_at=database.now() - LEASE)
+    (dead,) = insert_runs(database, 1, status="dead", finished_at=database.now())
+    database.execute(REFERENCE)
+    everything = [row["id"] for row in database.query("SELECT id FROM job_runs")]
+    with somebody(database, "INSERT INTO own SELECT unnest(%s::bigint[])", everything):
+        assert write(store, lambda each: holding.renew(each, [renewed], LEASE)).renewed == {renewed: False}
+        (answer,) = write(store, lambda each: endings.finalize_all(each, OWNER, [(ended, DONE)]))
+        assert isinstance(answer, endings.Ended)
+        assert write(store, lambda each: claims.give_back(each, back.token, [back.run_id])).runs == 1
+        assert write(store, lambda each: holding.report(each, {told: {"output": "so"}})) == {told}
+        assert [each.run_id for each in write(store, lambda each: endings.recover(each, 9))] == [expired.run_id]
+        assert write(store, lambda each: runs.cancel(each, cancelled, "someone")).applied
+        assert write(store, lambda each: runs.retry(each, dead, "someone")).applied
+        claimed = write(store, lambda each: claims.claim(each, replace(request(), owner=OWNER)))
+        assert {run.lease.run_id for run in claimed.runs} == {due, late}
+
+
+@pytest.mark.promise("P2", "P6", "P14", on="postgresql")
+@postgresql_only
+def test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other(
+    store: Store, database: PostgresDatabase
+) -> None:
+    held, locked, lost = running(database, 3)
+    database.execute("UPDATE job_runs SET lease_token = ? WHERE id = ?", ["n" * 32, lost.run_id])
+    three = [held, locked, lost]
+    with somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session:
+        renewal = write(store, lambda each: holding.renew(each, three, LEASE))
+        assert (renewal.renewed, renewal.locked) == ({held: False}, {locked})
+        assert write(store, lambda each: holding.report(each, {lease: {"output": "so"} for lease in three})) == {held}
+        answers = write(store, lambda each: endings.finalize_all(each, OWNER, [(lease, DONE) for lease in three]))
+        assert answers[1:] == [Refusal.LOCKED, Refusal.LEASE_LOST]
+        assert outcomes(database, held.run_id) == ["succeeded"]
+        given = write(store, lambda each: claims.give_back(each, locked.token, [locked.run_id, held.run_id]))
+        assert (given.runs, given.locked) == (0, {locked.run_id})
+        session.execute("COMMIT")
+        session.execute("BEGIN")
+    assert write(store, lambda each: endings.finalize(each, OWNER, locked, DONE)).run_id == locked.run_id
+
+
+@pytest.mark.promise("P2", "P6", "P14", on="postgresql")
+@postgresql_only
+def test_a_tick_whose_row_somebody_has_locked_goes_on_with_the_others_and_writes_it_later(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    """As `begin; update job_runs set priority = 5 where id = 1` in psql, left open."""
+    first, second = insert_runs(database, 2, "wait_for", {"path": str(app.path("go"))})
+    log = {"JOBRUNNER_LOG": str(app.path("log"))}
+    tick = jobrunner.start("tick", env={**log, "JOBRUNNER_LEASE": "12s", "JOBRUNNER_HEARTBEAT": "0.3s"})
+    wait_for(lambda: len(app.trace()) == 2, 20, "both handlers")
+    beat = "SELECT heartbeat_at FROM job_runs WHERE id = ?"
+    with somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [first]) as session:
+        before = database.value(beat, [first])
+        for _ in range(3):
+            database.wait_until("SELECT heartbeat_at > ? FROM job_runs WHERE id = ?", [database.now(), second])
+        assert database.value(beat, [first]) == before
+        session.execute("COMMIT")
+        database.wait_until("SELECT heartbeat_at > ? FROM job_runs WHERE id = ?", [before, first])
+        session.execute("BEGIN")
+        session.execute("UPDATE job_runs SET priority = 5 WHERE id = %s", [first])
+        app.release("go")
+        database.wait_until("SELECT status = 'succeeded' FROM job_runs WHERE id = ?", [second])
+        assert (tick.poll(), outcomes(database, first)) == (None, [])
+    assert wait_for_exit(tick, 0) == ""
+    assert statuses(database) == {"succeeded": 2}
+    assert [len(app.trace()), *(outcomes(database, each) for each in (first, second))] == [2, *[["succeeded"]] * 2]
+    assert not {"stopped", "heartbeat"} & {line["event"] for line in read_log(app.path("log"))}
+    assert_consistent(database)

@@ -1,0 +1,71 @@
+"""A tick with very many runs in hand: all their leases are renewed, and it takes no more than it can hold."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import Database
+from jobrunner import clock
+from jobrunner.claiming import Claimer
+from jobrunner.config import load
+from jobrunner.execute.begun import BegunPage
+from jobrunner.heartbeat import Heartbeat
+from jobrunner.log import Silence
+from jobrunner.model import Lease, Owner, Policy
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits, of_tick
+from jobrunner.watch import Watch
+from test_recovery_invariants import insert_runs
+from test_retention import numbers
+
+OWNER = Owner("here", "here:1:a")
+LEASE = timedelta(minutes=1)
+MOST_PARAMETERS = 65_535
+AT_WORK = """
+INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at, claimed_at, started_at,
+                      attempts, max_attempts, locked_by, host, lease_token, locked_until)
+SELECT 'known', '{}', 'running', 0, at, at, at, at, at, 1, 5, 'here:1:a', 'here', 't', at
+FROM (SELECT job_ticks.started_at AS at FROM job_ticks) AS ticks,
+"""
+
+
+@contextmanager
+def heartbeat(database: Database, every: timedelta = LEASE / 4) -> Iterator[tuple[Store, Heartbeat]]:
+    store = Store(locate(database.url), patience=timedelta(seconds=20))
+    watch = Watch(Waits.of(of_tick(LEASE)))
+    beating = Heartbeat(store, watch, lease=LEASE, every=every, log=Silence(), wake=lambda: None)
+    try:
+        yield store, beating
+    finally:
+        beating.close()
+        store.close()
+
+
+@pytest.mark.promise("P2", "P6")
+def test_more_leases_than_a_statement_has_parameters_are_all_renewed(database: Database) -> None:
+    count = MOST_PARAMETERS + 1
+    database.execute(
+        "INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('', '', '', ?)", [database.now()]
+    )
+    database.execute(f"{AT_WORK} ({numbers(database, count)}) AS numbers")
+    leases = [Lease(row["id"], "t") for row in database.query("SELECT id FROM job_runs")]
+    with heartbeat(database, every=timedelta(milliseconds=1)) as (_, beating):
+        beating.hold(leases, clock.elapsed())
+        beating.start()
+        database.wait_until("SELECT count(heartbeat_at) = ? AS beaten FROM job_runs", [count], 30)
+        assert beating.news.empty()
+
+
+def test_a_tick_claims_no_more_than_it_can_hold(database: Database, tmp_path: Path) -> None:
+    insert_runs(database, 5, "known")
+    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
+    with heartbeat(database) as (store, beating):
+        claimer = Claimer(config, OWNER, store, beating, Silence(), BegunPage(None))
+        beating.hold([Lease(number, "other") for number in range(10_000, 19_997)], clock.elapsed())
+        policies = [Policy("known")]
+        assert len(claimer.take(policies, 5, busy=0).runs) == 3
+        assert claimer.take(policies, 5, busy=0).runs == []

@@ -1,0 +1,93 @@
+"""What is too much for one statement is taken one by one, and what is too much by itself is stepped over, and told."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from test_finalize_together import running
+from test_recovery_invariants import insert_runs, outcomes, read_log, statuses
+
+SLOW = {
+    "sqlite": """
+        CREATE TRIGGER slow BEFORE UPDATE OF status ON job_runs BEGIN
+          SELECT count(*) FROM (
+            WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100000) SELECT n FROM s
+          );
+        END
+    """,
+    "postgresql": """
+        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN NEW; END $$;
+        CREATE TRIGGER slow BEFORE UPDATE ON job_runs FOR EACH ROW EXECUTE FUNCTION slow()
+    """,
+}
+LINE_BYTES = 2_000_000
+
+
+@pytest.mark.promise("P1", "P6")
+def test_expired_runs_whose_rows_are_slow_to_write_are_recovered_in_one_tick(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """A hundred at once took longer than any call of a tick may, in every tick: none of them was ever recovered."""
+    leases = running(database, 60, locked_until=database.now() - timedelta(hours=1))
+    database.execute(SLOW[database.name])
+    log = app.path("log")
+    assert (
+        jobrunner.tick(env={"JOBRUNNER_LEASE": "4s", "JOBRUNNER_LOG": str(log), "JOBRUNNER_IMPORT": None}).stderr == ""
+    )
+    assert statuses(database) == {"failed": len(leases)}
+
+
+@contextlib.contextmanager
+def thin_line(database: PostgresDatabase) -> Iterator[str]:
+    """A URL by way of a line on which a connection stands still once it has carried so many bytes to the client."""
+    parts = urlsplit(database.url)
+    target = (str(parts.hostname), int(parts.port or 5432))
+    ends: list[socket.socket] = []
+
+    def carry(source: socket.socket, sink: socket.socket, most: float) -> None:
+        with contextlib.suppress(OSError):
+            while most > 0 and (data := source.recv(1 << 16)):
+                sink.sendall(data)
+                most -= len(data)
+            if most > 0:
+                # With data unread in it: whoever sends learns that nobody listens any more.
+                sink.close()
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, server = listener.accept()[0], socket.create_connection(target)
+                ends.extend((client, server))
+                for way in ((client, server, float("inf")), (server, client, LINE_BYTES)):
+                    threading.Thread(target=carry, args=way, daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        place = f"{parts.username}:{parts.password}@127.0.0.1:{listener.getsockname()[1]}"
+        yield urlunsplit(parts._replace(netloc=place, query="sslmode=disable&gssencmode=disable"))
+        listener.shutdown(socket.SHUT_RDWR)
+        for end in ends:
+            end.close()
+
+
+@pytest.mark.promise("P1", "P7", on="postgresql")
+@postgresql_only
+def test_a_payload_that_the_line_cannot_carry_holds_up_no_other_run_of_its_type(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    (huge,) = insert_runs(database, 1, "append", {"text": "x" * 10_000_000}, priority=5)
+    others = insert_runs(database, 6)
+    log = app.path("log")
+    with thin_line(database) as url:
+        env = {"JOBRUNNER_DATABASE_URL": url, "JOBRUNNER_LEASE": "4s", "JOBRUNNER_LOG": str(log)}
+        assert jobrunner.tick(env=env).stderr == ""
+    assert [outcomes(database, run_id) for run_id in others] == [["succeeded"]] * 6
+    (run,) = database.query("SELECT status, error_type, last_error FROM job_runs WHERE id = ?", [huge])
+    assert (run["status"], run["error_type"]) == ("failed", "unreadable")
+    assert "without the payload" in [line["result"] for line in read_log(log) if line["event"] == "claim"]
