@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test test-long lint check clean format bench bench-peers bench-full bench-readme
+.PHONY: broken help install demo test test-long test-pythons lint check clean format bench bench-peers bench-full bench-readme
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -32,6 +32,9 @@ test: $(INSTALLED)-test ## Run the tests on SQLite and on a PostgreSQL of their 
 
 test-long: $(INSTALLED)-test ## Run the tests that take long: months of slots, large tables, all faults
 	@$(VENV)/bin/python -m pytest -n auto --long --timeout 3600 $(ARGS)
+
+test-pythons: ## Run some tests with the lowest and the newest dependencies on each Python here; all: ARGS=tests
+	@$(PYTHON) scripts/test_pythons.py .pythons $(ARGS)
 
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
 	@$(VENV)/bin/ruff check --quiet .
@@ -62,7 +65,7 @@ format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff format --quiet .
 
 clean: ## Remove everything that can be made again, the virtual environment included
-	rm -rf $(VENV) build dist demo-output .bench *.egg-info
+	rm -rf $(VENV) build dist demo-output .bench .pythons *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from jobrunner.errors import ConfigurationError, PayloadMismatch
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
+from jobrunner.names import RUN_FIELDS
 from jobrunner.text import iso_instant
 
 SHELL = "/bin/sh"
 DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 """Not given to a command unless it is asked for with ``pass_env``."""
 
-_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")
 _PAYLOAD = "payload."
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII)
 
@@ -84,10 +84,10 @@ def check_argument(argument: str) -> None:
         if not _is_known(name):
             from difflib import get_close_matches
 
-            near = get_close_matches(name, [*_FIELDS, "payload.NAME"], n=1, cutoff=0.5)
+            near = get_close_matches(name, [*RUN_FIELDS, "payload.NAME"], n=1, cutoff=0.5)
             meant = f"; did you mean {{{near[0]}}}?" if near else "."
             raise ConfigurationError(
-                f"{argument} is not a placeholder{meant} There are {', '.join(f'{{{each}}}' for each in _FIELDS)}"
+                f"{argument} is not a placeholder{meant} There are {', '.join(f'{{{each}}}' for each in RUN_FIELDS)}"
                 " and {payload.NAME}"
             )
         return
@@ -106,7 +106,7 @@ def placeholders_in(text: str) -> list[str]:
 
 
 def _is_known(name: str) -> bool:
-    return name in _FIELDS or name.startswith(_PAYLOAD)
+    return name in RUN_FIELDS or name.startswith(_PAYLOAD)
 
 
 def _fields_of(run: ClaimedRun) -> dict[str, str | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -11,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from jobrunner import payload
+from jobrunner import folders, names, payload
 from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
-from jobrunner.tables import TableReader
+from jobrunner.tables import TableReader, nearest
 
 if TYPE_CHECKING:
     from jobrunner.commands import Command
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FILE_NAME = "jobrunner.toml"
+_PREFIX = "JOBRUNNER_"
 _LONGEST_LINGERING = timedelta(minutes=2)
 _LONGEST_LEASE = timedelta(minutes=10)
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
@@ -33,7 +33,8 @@ _WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 class Config(NamedTuple):
     """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file.
 
-    ``commands`` are the job types that are programs, from the configuration file, by name.
+    ``commands`` are the job types that are programs, from the configuration file, by name. ``state_dir`` None: one of
+    the user's own (``folders.for_state``).
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
@@ -55,7 +56,7 @@ class Config(NamedTuple):
     batch: int
     strict: bool
     log: Path | None
-    state_dir: Path
+    state_dir: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
 
@@ -77,7 +78,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         host=reader.text("host")[:200] or os.uname().nodename[:200] or "localhost",
         lease=lease,
         heartbeat=heartbeat,
-        budget=reader.duration("budget", "50s"),
+        budget=reader.duration("budget", "50s", _check_budget),
         linger=reader.duration("linger", "0s", _check_linger),
         grace=reader.duration("grace", "10s"),
         start_limit=reader.duration("start_limit", "30s"),
@@ -86,9 +87,8 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         batch=reader.number("batch", 10_000, 1, 10_000_000),
         strict=reader.switch("strict"),
         log=reader.path("log"),
-        # The same under cron and in a shell; whoever uses it refuses a folder that is not this user's alone.
-        state_dir=reader.path("state_dir") or Path(f"/tmp/jobrunner-{os.getuid()}"),  # noqa: S108
-        payload_limit=reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, 8 * 1024 * 1024),
+        state_dir=reader.path("state_dir"),
+        payload_limit=_payload_limit(reader),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),
             "cancelled": reader.duration("keep_cancelled", "7d"),
@@ -101,9 +101,28 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     return config
 
 
+def payload_limit(environ: Mapping[str, str]) -> int:
+    """The one setting that enqueueing in an application needs: a mistake in any other does not stop it."""
+    path = _job_file_path(environ)
+    if path is None:
+        return _payload_limit(_Reader(environ, {}, None))
+    from jobrunner import jobfile
+
+    return _payload_limit(_Reader(environ, {}, jobfile.read_settings(path)))
+
+
+def _payload_limit(reader: _Reader) -> int:
+    return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, payload.LARGEST_LIMIT_BYTES)
+
+
 def _check_lease(lease: timedelta) -> None:
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise UsageError("must lie between 1s and 10m")
+
+
+def _check_budget(budget: timedelta) -> None:
+    if not budget:
+        raise UsageError("must be more than 0: a tick without a budget would do nothing")
 
 
 def _check_linger(linger: timedelta) -> None:
@@ -117,18 +136,21 @@ def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
 
 
 def _job_file(environ: Mapping[str, str]) -> JobFile | None:
-    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
-    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
-        path = Path(named).absolute()
-    elif app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
-        path = Path(app_dir).absolute() / _FILE_NAME
-        if _is_missing(path):
-            return None
-    else:
+    if (path := _job_file_path(environ)) is None:
         return None
     from jobrunner import jobfile
 
     return jobfile.read(path)
+
+
+def _job_file_path(environ: Mapping[str, str]) -> Path | None:
+    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
+    if named := environ.get("JOBRUNNER_CONFIG", "").strip():
+        return Path(named).absolute()
+    if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
+        path = Path(app_dir).absolute() / _FILE_NAME
+        return None if _is_missing(path) else path
+    return None
 
 
 def _is_missing(path: Path) -> bool:
@@ -147,15 +169,12 @@ def default_database_file() -> Path:
 
     From the password database, not from HOME or XDG variables: cron, sudo and a login shell differ in those.
     """
-    try:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        home = ""
-    if not home or not Path(home).is_absolute():
+    home = folders.home()
+    if home is None:
         raise ConfigurationError(
             f"user {os.getuid()} has no home folder for the embedded database; set JOBRUNNER_DATABASE_URL"
         )
-    return Path(home) / ".local" / "share" / "jobrunner" / "jobrunner.db"
+    return home / ".local" / "share" / "jobrunner" / "jobrunner.db"
 
 
 class _Found(NamedTuple):
@@ -178,6 +197,7 @@ class _Reader:
         self._file = file
         self._table = TableReader("settings", {} if file is None else file.settings)
         self._switches: set[str] = set()
+        self._asked: set[str] = set()
 
     def text(self, name: str) -> str:
         return self._found(name).text
@@ -238,11 +258,17 @@ class _Reader:
         return self._parsed(name, parse, default=False)
 
     def close(self) -> None:
-        """Refuse what the file sets and nobody has asked for."""
+        """Refuse what the file or the environment sets and nobody has asked for."""
         try:
             self._table.close()
         except ConfigurationError as error:
             raise self._filed_wrong(error) from None
+        for variable in self._environ:
+            if not variable.startswith(_PREFIX) or variable in names.NO_SETTINGS or names.is_orchestrated(variable):
+                continue
+            if (name := variable.removeprefix(_PREFIX)) not in self._asked:
+                # Passed over, a misspelt DATABASE_URL would send each tick to another database, and nobody would know.
+                raise ConfigurationError(f"{variable} is not a setting; {nearest(name, [*self._asked], _PREFIX)}")
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
         found = self._found(name)
@@ -257,9 +283,10 @@ class _Reader:
 
     def _found(self, name: str) -> _Found:
         filed = self._filed(name)
+        self._asked.add(name.upper())
         if name in self._flags:
             return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
-        variable = f"JOBRUNNER_{name.upper()}"
+        variable = f"{_PREFIX}{name.upper()}"
         text = self._environ.get(variable, "").strip()
         if text or not filed or self._file is None:
             return _Found(text, variable)

@@ -129,7 +129,7 @@ def _payload_limit() -> int:
 @lru_cache(maxsize=1)
 def _payload_limit_in(_: int) -> int:
     # Read again each second: an application sees a changed file soon, and a thousand enqueues do not read it each.
-    return config.load(os.environ).payload_limit
+    return config.payload_limit(os.environ)
 
 
 def new_run(

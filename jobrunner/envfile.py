@@ -11,6 +11,7 @@ import re
 import stat
 from pathlib import Path
 
+from jobrunner import ownership
 from jobrunner.errors import ConfigurationError
 
 _LARGEST_BYTES = 64 * 1024
@@ -56,6 +57,8 @@ def parse_env(text: str) -> dict[str, str]:
 
 def _assignment(line: str) -> tuple[str, str]:
     found = _ASSIGNMENT.fullmatch(line)
+    if line.startswith("\ufeff"):
+        raise ConfigurationError("it begins with a byte order mark; save the file without one")
     if not found:
         raise ConfigurationError("it is neither KEY=VALUE nor a # comment")
     return found[1], _value(found[2].strip(_BLANKS))
@@ -77,8 +80,10 @@ def _read(path: Path) -> bytes:
         # Without waiting: a FIFO would hang until somebody writes.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
                 raise ConfigurationError(f"env file {path}: it is not a regular file")
+            ownership.check(found, f"env file {path}")
             return file.read(_LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

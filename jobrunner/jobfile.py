@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from jobrunner import backoff as backoffs
-from jobrunner import commands
+from jobrunner import commands, ownership
 from jobrunner.backoff import Backoff
 from jobrunner.commands import Command
 from jobrunner.errors import ConfigurationError, JobrunnerError
@@ -50,19 +51,42 @@ class JobFile:
 
 def read(path: Path) -> JobFile:
     """Read a configuration file. Raises ConfigurationError naming the file and the key."""
+    data = _data(path, runs=True)
+    with _naming(path):
+        return _parse(path, data)
+
+
+def read_settings(path: Path) -> JobFile:
+    """Only the settings of a configuration file: what else stands there, and who may write it, is for who runs it."""
+    data = _data(path, runs=False)
+    with _naming(path):
+        return JobFile(path, TableReader("", data).take("settings", dict) or {})
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _data(path: Path, *, runs: bool) -> dict[str, Any]:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             # A FIFO would hang until somebody writes.
             raise ConfigurationError(f"the configuration file {path} is not a regular file")
-        return _read(path, found.st_mtime_ns, found.st_size)
+        if runs:
+            ownership.check(found, f"the configuration file {path}")
+        return _parsed(path, found.st_mtime_ns, found.st_size)
     except OSError as error:
         raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror}") from None
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, changed_at: int, size: int) -> JobFile:
-    # An application that enqueues asks for its settings each time; the file is parsed again when it has changed.
+def _parsed(path: Path, changed_at: int, size: int) -> dict[str, Any]:
+    # An application that enqueues asks for its settings again and again; the file is parsed when it has changed.
     import tomllib
 
     if size > _LARGEST_BYTES:
@@ -74,11 +98,9 @@ def _read(path: Path, changed_at: int, size: int) -> JobFile:
     except (ValueError, RecursionError) as error:
         # A ValueError of another kind: a number of thousands of digits.
         raise ConfigurationError(f"the configuration file {path} is not TOML: {error}") from None
-    try:
+    with _naming(path):
         _check_numbers(data)
-        return _parse(path, data)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+    return data
 
 
 def _check_numbers(value: object, key: str = "") -> None:

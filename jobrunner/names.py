@@ -1,4 +1,4 @@
-"""What may be the name of a job type, and what a tick calls itself."""
+"""What may be the name of a job type, what a tick calls itself, and the variables that are no settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ import re
 
 from jobrunner.errors import UsageError
 
+TICK_MARK = "JOBRUNNER_TICK"
+"""In the environment of all that a tick starts: by it what a dead tick left at work is found."""
+RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")
+"""What a command is told about its run: each as JOBRUNNER_… in its environment, too."""
+NO_SETTINGS = frozenset(
+    {
+        "JOBRUNNER_CONFIG",
+        "JOBRUNNER_ENV_FILE",
+        "JOBRUNNER_FAULT",
+        "JOBRUNNER_FAULT_TRACE",
+        TICK_MARK,
+        *(f"JOBRUNNER_{name.upper()}" for name in RUN_FIELDS),
+    }
+)
+"""The other variables of that prefix which may be in our environment, also when a job calls jobrunner."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
+_OF_A_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
 
 
 def check_job_type(name: str) -> str:
@@ -18,6 +35,11 @@ def check_job_type(name: str) -> str:
             " letter, a digit or _"
         )
     return name
+
+
+def is_orchestrated(variable: str) -> bool:
+    """Whether Kubernetes gives this variable to every container beside a service whose name begins with jobrunner."""
+    return re.fullmatch(_OF_A_SERVICE, variable, re.ASCII) is not None
 
 
 def worker(host: str, mark: str) -> str:

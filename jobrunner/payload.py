@@ -15,6 +15,8 @@ from typing import Any
 from jobrunner.errors import BadPayload
 
 DEFAULT_LIMIT_BYTES = 256 * 1024
+LARGEST_LIMIT_BYTES = 8 * 1024 * 1024
+"""The most that the limit can be set to."""
 _DEEPEST = 64
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = frozenset({int, bool, type(None)})
@@ -41,14 +43,12 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
 
 def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
     """Return the payload if every database and handler can hold it; else raise BadPayload."""
-    payload = _object(value)
-    _checked_text(payload, limit_bytes)
-    return payload
+    return _checked(_object(value), limit_bytes)[0]
 
 
 def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     """The JSON text of a payload that ``check_payload`` would return."""
-    return _checked_text(_object(value), limit_bytes)
+    return _checked(_object(value), limit_bytes)[1]
 
 
 def encode_payload(payload: Mapping[str, Any]) -> str:
@@ -65,16 +65,25 @@ def _object(value: object) -> Payload:
     return dict(value)
 
 
-def _checked_text(payload: Payload, limit_bytes: int) -> str:
+def _checked(payload: Payload, limit_bytes: int) -> tuple[Payload, str]:
+    """The payload and its text."""
     _check_value(payload, "the payload", _DEEPEST)
     try:
         text = _encode(payload)
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
+    if "e+" in text:
+        payload = json.loads(text, parse_float=_as_it_comes_back)
+        text = _encode(payload)
     # Four bytes are the most that a character takes.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise _too_large(limit_bytes)
-    return text
+    return payload, text
+
+
+def _as_it_comes_back(text: str) -> float:
+    # PostgreSQL keeps 1e22 as 10000000000000000000000, and so a whole number: then it is one everywhere.
+    return int(float(text)) if "e+" in text else float(text)
 
 
 def _check_value(value: object, where: str, levels_left: int) -> None:

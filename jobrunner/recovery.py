@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import chain
 
-from jobrunner import clock
+from jobrunner import clock, folders
 from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.execute.begun import abandoned
-from jobrunner.execute.groups import boot_id, is_private_folder, kill_leftovers
+from jobrunner.execute.groups import boot_id, kill_leftovers
 from jobrunner.log import Log
 from jobrunner.portion import Portion
 from jobrunner.report import log_ended
@@ -28,7 +29,7 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
     owners = {run.owner for run in expired if run.host == config.host and run.owner is not None}
     live = database.read(partial(endings.live_runs, owners=owners)) if owners else set[int]()
-    killed = kill_leftovers(config.state_dir, owners, live)
+    killed = kill_leftovers(folders.for_state(config.state_dir), owners, live)
     if killed:
         log.warning("leftovers", result="killed", processes=killed)
     _give_back_never_begun(config, database, log, counts)
@@ -38,9 +39,8 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
 
 def _give_back_never_begun(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
     """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
-    if not config.state_dir.is_dir() or not is_private_folder(config.state_dir):
-        return
-    for left in abandoned(config.state_dir, boot_id()):
+    private = filter(folders.is_private, folders.for_state(config.state_dir))
+    for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
         given = [
             database.write(partial(claims.give_back, token=token, run_ids=run_ids))
             for token, run_ids in left.never_begun.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
@@ -62,12 +62,14 @@ class TableReader:
         return ConfigurationError(f"{self._path}.{key}: {what}" if self._path else f"{key}: {what}")
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """What was probably meant, for the end of a message."""
+def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
+    """What was probably meant, for the end of a message. ``prefix``: what all of them, left out here, begin with."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+    if near:
+        return f"did you mean {prefix + near[0]!r}?"
+    return f"there are: {', '.join(prefix + each for each in sorted(known))}"
 
 
 def _described(value: object) -> str:

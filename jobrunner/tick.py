@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 import jobrunner
-from jobrunner import clock, deadlines, names, recovery, scheduling
+from jobrunner import clock, deadlines, folders, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
 from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable, JobrunnerError
@@ -158,10 +158,10 @@ class Tick:
 
     def _drain(self, tick_id: int) -> None:
         config = self._config
-        groups = GroupFile(config.state_dir, self._owner, self._mark)
+        groups = GroupFile(folders.for_state(config.state_dir), self._owner, self._mark)
         if not groups.is_usable:
-            self._log.warning("state", result="unusable", folder=str(config.state_dir))
-        page = BegunPage(config.state_dir if groups.is_usable else None, self._mark, boot_id())
+            self._log.warning("state", result="unusable")
+        page = BegunPage(groups.folder, self._mark, boot_id())
         plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands), page=page)
         try:
             supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())

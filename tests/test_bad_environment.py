@@ -32,7 +32,6 @@ VARIABLES = {
     "things that are not there": {
         "HOME": "/nonexistent",
         "TMPDIR": "/proc",
-        "JOBRUNNER_STATE_DIR": "/proc/none",
         "LC_ALL": "de_DE.ISO-8859-1",
     },
 }

@@ -69,6 +69,19 @@ def test_the_default_database_is_created_private_and_told(home: Home) -> None:
     assert home.run("tick") == (0, "", "")
 
 
+READING = ["status", "show 1", "schedule list", "schedule show x", "schedule next x", "apply --dry-run"]
+CHANGING = ["retry 1", "cancel 1", "schedule pause x", "schedule remove x", "schedule trigger x"]
+
+
+def test_a_command_that_has_nothing_to_put_into_it_makes_no_database(home: Home) -> None:
+    """A person who looks with the wrong user or without the env file must not be shown an empty database."""
+    for words in (*READING, *CHANGING):
+        code, stdout, stderr = home.run(*words.split())
+        assert (words, code, stdout) == (words, 69, "")
+        assert stderr == f"jobrunner: there is no database at {home.file}; create it with: jobrunner migrate\n"
+    assert not home.file.parent.exists()
+
+
 def test_the_files_beside_the_default_database_are_private_too(home: Home, app: App) -> None:
     assert home.run("enqueue", "wait_for", "--payload", f'{{"path": "{app.path("go")}"}}')[0] == 0
     tick = home.start("tick")

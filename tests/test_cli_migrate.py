@@ -230,3 +230,32 @@ def test_a_newer_schema_that_still_serves_this_code_is_used(jobrunner: Commands,
     refused = jobrunner("migrate", check=False)
     assert (refused.returncode, len(refused.stderr.splitlines())) == (78, 1)
     assert "upgrade jobrunner" in refused.stderr
+
+
+@sqlite_only
+def test_a_link_to_nothing_is_not_up_to_date(jobrunner: Commands, tmp_path: Path) -> None:
+    link = tmp_path / "linked.db"
+    link.symlink_to(tmp_path / "gone" / "app.db")
+    done = jobrunner("migrate", env={"JOBRUNNER_DATABASE_URL": f"sqlite:///{link}"}, check=False)
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr == f"jobrunner: cannot create the database {link}: it is a link to nothing\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".linked")] == []
+
+
+def test_what_a_rule_of_somebodys_own_refuses_is_told_without_the_payload(
+    jobrunner: Commands, database: Database
+) -> None:
+    """PostgreSQL quotes the whole row below its first line."""
+    if database.name == "postgresql":
+        database.execute("ALTER TABLE job_runs ADD CONSTRAINT theirs CHECK (priority < 5)")
+    else:
+        database.execute(
+            "CREATE TRIGGER theirs BEFORE INSERT ON job_runs WHEN NEW.priority >= 5"
+            " BEGIN SELECT RAISE(ABORT, 'theirs'); END"
+        )
+    words = ["enqueue", "echo", "--payload", '{"a": "s3cret"}', "--priority", "9"]
+    done = jobrunner(*words, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done
+    assert done.stderr.startswith("jobrunner: the database refuses it: ")
+    assert "theirs" in done.stderr
+    assert "s3cret" not in done.stderr

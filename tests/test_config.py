@@ -9,6 +9,8 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
+from jobrunner import config
+from jobrunner.errors import ConfigurationError
 
 PYTHON = Path(COMMAND).with_name("python")
 
@@ -70,14 +72,14 @@ def test_lease_and_heartbeat(jobrunner: Commands, app: App, database: Database) 
 
 @pytest.mark.parametrize("given", ["variable", "flag"])
 def test_budget(jobrunner: Commands, database: Database, given: str) -> None:
-    """With none left nothing is claimed. The flag beats the variable."""
+    """When none is left nothing is claimed. The flag beats the variable."""
     jobrunner.enqueue("echo")
     if given == "variable":
-        jobrunner.tick(env={"JOBRUNNER_BUDGET": "0"})
+        jobrunner.tick(env={"JOBRUNNER_BUDGET": "1ms"})
     else:
-        jobrunner.tick("--budget", "0s", env={"JOBRUNNER_BUDGET": "50s"})
+        jobrunner.tick("--budget", "1ms", env={"JOBRUNNER_BUDGET": "50s"})
     assert database.value("SELECT status FROM job_runs") == "queued"
-    jobrunner.tick("--budget", "50s", env={"JOBRUNNER_BUDGET": "0"})
+    jobrunner.tick("--budget", "50s", env={"JOBRUNNER_BUDGET": "1ms"})
     assert database.value("SELECT status FROM job_runs") == "succeeded"
 
 
@@ -174,7 +176,7 @@ def test_urls_as_other_programs_write_them(
 WRONG = {
     "JOBRUNNER_LEASE": ["soon", "-1s", "0", "0.5s", "11m", "1h30", "nan", "inf", "1e3", "9" * 400],
     "JOBRUNNER_HEARTBEAT": ["soon", "0", "21s", "-1"],
-    "JOBRUNNER_BUDGET": ["soon", "-1s", "11y", "9" * 400],
+    "JOBRUNNER_BUDGET": ["soon", "-1s", "0", "11y", "9" * 400],
     "JOBRUNNER_GRACE": ["soon", "-1s"],
     "JOBRUNNER_LINGER": ["soon", "-1s", "2m1s", "yes"],
     "JOBRUNNER_START_LIMIT": ["soon"],
@@ -184,7 +186,7 @@ WRONG = {
     "JOBRUNNER_KEEP_SUCCEEDED": ["for ever"],
     "JOBRUNNER_LOG": ["/nonexistent/folder/log", "/", "/proc/log"],
 }
-FLAGS = {"--budget": ["soon", "-1s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
+FLAGS = {"--budget": ["soon", "-1s", "0", "0s"], "--grace": ["soon"], "--concurrency": ["0", "many"], "--batch": ["0"]}
 FLAGS["--linger"] = ["soon", "121s"]
 
 
@@ -230,16 +232,6 @@ def test_types_that_this_host_has_not(jobrunner: Commands, database: Database) -
 
 
 @sqlite_only
-def test_a_folder_for_state_is_ours_alone_or_not_used(jobrunner: Commands, tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o777)
-    jobrunner.enqueue("echo")
-    jobrunner.tick(env={"JOBRUNNER_STATE_DIR": str(folder)})
-    assert list(folder.iterdir()) == []
-
-
-@sqlite_only
 def test_the_environment_of_these_tests_is_bare(jobrunner: Commands) -> None:
     assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
     assert os.environ.get("JOBRUNNER_DATABASE_URL") is None
@@ -255,3 +247,42 @@ def test_a_relative_database_in_the_file_is_not_another_one_under_cron(jobrunner
     assert jobrunner("status", env=without, cwd=app.folder).stdout.startswith(
         f"database   sqlite:///{app.path('data/app.db')}"
     )
+
+
+MISSPELT = {
+    "JOBRUNNER_DATABSE_URL": "JOBRUNNER_DATABASE_URL",
+    "JOBRUNNER_DATABASE": "JOBRUNNER_DATABASE_URL",
+    "JOBRUNNER_KEEP_DAED": "JOBRUNNER_KEEP_DEAD",
+    "JOBRUNNER_database_url": "there are: JOBRUNNER_APPLICATION, ",
+    "JOBRUNNER_": "there are: JOBRUNNER_APPLICATION, ",
+}
+
+
+@sqlite_only
+def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_another_database(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    """Else a tick would go on, with exit 0, in the file in the home folder, and nobody would know."""
+    env_file = tmp_path / "app.env"
+    for name, meant in MISSPELT.items():
+        with pytest.raises(ConfigurationError, match=f"^{name} is not a setting; .*{meant}"):
+            config.load({name: database.url})
+    env_file.write_text(f"JOBRUNNER_DATABSE_URL={database.url}\n")
+    for words in (["tick"], ["status"], ["enqueue", "echo"], ["migrate"]):
+        for env, more in (({"JOBRUNNER_DATABSE_URL": database.url}, []), ({}, ["--env-file", env_file])):
+            done = jobrunner(*words, *more, env={"JOBRUNNER_DATABASE_URL": None, **env}, check=False)
+            assert (done.returncode, done.stdout) == (78, ""), done
+            assert done.stderr == (
+                "jobrunner: JOBRUNNER_DATABSE_URL is not a setting; did you mean 'JOBRUNNER_DATABASE_URL'?\n"
+            )
+    assert database.query("SELECT id FROM job_ticks") == []
+
+
+KUBERNETES = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR"]
+
+
+def test_names_that_others_give_are_no_misspelt_settings() -> None:
+    """What a job is told may be there when it calls jobrunner, and a service may have our name."""
+    told = ["RUN_ID", "JOB_TYPE", "ATTEMPT", "MAX_ATTEMPTS", "SLOT", "LATE_SECONDS", "TICK", "ENV_FILE", "FAULT"]
+    names = [*told, *KUBERNETES, *(f"WEB_{name}" for name in KUBERNETES)]
+    assert config.load({f"JOBRUNNER_{name}": "x" for name in names}) == config.load({})

@@ -98,6 +98,11 @@ def test_a_line_of_another_kind_is_named_and_never_quoted(text: str) -> None:
     assert SECRET not in str(refused.value)
 
 
+def test_a_byte_order_mark_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"^line 1: it begins with a byte order mark"):
+        parse_env("\ufeffA=1\n")
+
+
 @pytest.fixture
 def env_file(tmp_path: Path) -> Path:
     return tmp_path / "app.env"

@@ -196,7 +196,8 @@ def test_the_database_and_the_handlers_may_be_named_in_the_file(
     assert app.path("state").is_dir()
     # The environment's URL wins, and a wrong one in the file is told without its password.
     write_jobs(app, f"[settings]\ndatabase_url = 'mysql://u:{SECRET}@h/d'\n")
-    jobrunner("status", env=env | {"JOBRUNNER_DATABASE_URL": database.url, "JOBRUNNER_APP_DIR": str(app.folder)})
+    elsewhere = {"JOBRUNNER_DATABASE_URL": database.url, "JOBRUNNER_STATE_DIR": str(app.path("state"))}
+    jobrunner("status", env=env | elsewhere | {"JOBRUNNER_APP_DIR": str(app.folder)})
     for url in (f"mysql://u:{SECRET}@h/d", f"postgresql://u:{SECRET}@127.0.0.1:1/d", f"://u:{SECRET}@x"):
         write_jobs(app, f"[settings]\ndatabase_url = '{url}'\n")
         done = jobrunner("status", env=env | {"JOBRUNNER_APP_DIR": str(app.folder)}, check=False)

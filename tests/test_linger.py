@@ -35,7 +35,7 @@ def test_what_is_enqueued_while_it_waits_is_done_by_the_same_tick(jobrunner: Com
 
 def test_what_came_before_it_listened_is_done_too(jobrunner: Commands, database: Database) -> None:
     early = [queue(database, "append") for _ in range(20)]
-    tick = linger(jobrunner, "--budget", "0s")
+    tick = linger(jobrunner, "--budget", "1ms")
     wait_for_success(database, *early)
     stop(tick)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import Commands, Database, SQLiteDatabase, wait_for
+from harness import Commands, Database, SQLiteDatabase, postgresql_only, wait_for
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 from schemas import objects, schema
@@ -62,6 +62,28 @@ def test_up_down_and_up_again_leaves_the_application_alone(jobrunner: Commands, 
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 1
     jobrunner(*SURE)
     assert objects(database) == with_application - before
+
+
+@postgresql_only
+def test_a_table_of_the_applications_own_in_a_schema_that_comes_first_is_not_dropped(
+    jobrunner: Commands, database: Database
+) -> None:
+    """An unqualified name meant the application's: its table was lost, and ours stayed."""
+    before = objects(database)
+    jobrunner(*SURE)
+    empty = objects(database)
+    jobrunner("migrate")
+    database.execute("CREATE SCHEMA app")
+    for name in ("job_events", "job_runs"):
+        database.execute(f"CREATE TABLE app.{name} (id INTEGER)")
+    database.execute("CREATE VIEW app.job_due AS SELECT 1 AS one")
+    url = f"{database.url}?options=-csearch_path%3Dapp,public"
+    jobrunner(*SURE, env={"JOBRUNNER_DATABASE_URL": url})
+    left = "SELECT relname FROM pg_class WHERE relnamespace = 'app'::regnamespace ORDER BY relname"
+    assert [row["relname"] for row in database.query(left)] == ["job_due", "job_events", "job_runs"]
+    assert empty <= before
+    database.execute("DROP SCHEMA app CASCADE")
+    assert objects(database) == empty
 
 
 def test_the_way_down_is_refused_until_it_is_said_what_is_lost(jobrunner: Commands, database: Database) -> None:

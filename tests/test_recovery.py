@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,10 +37,12 @@ import subprocess, sys
 
 @job("parental")
 def parental(ctx: Context, path: str):
-    '''Its own child is in its group; nothing kills that one when the handler dies.'''
-    born = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    '''Its own children are in its session; nothing kills them when the handler dies.'''
+    sleep = [sys.executable, "-c", "import time; time.sleep(300)"]
+    ways = [{}, {"env": {}}, {"process_group": 0}, {"env": {}, "process_group": 0}]
+    born = [subprocess.Popen(sleep, **way) for way in ways]
     with open(path + ".new", "w") as file:
-        file.write(str(born.pid))
+        file.write(" ".join(str(each.pid) for each in born))
     os.rename(path + ".new", path)
     leave_trace(ctx)
     time.sleep(300)
@@ -127,20 +130,22 @@ def test_grandchildren_of_a_killed_tick_are_gone_before_the_run_starts_again(
     path = app.path("grandchild")
     (run_id,) = insert_runs(database, 1, "parental", {"path": str(path)})
     tick_at_work(jobrunner, app).kill()
-    grandchild = int(path.read_text())
+    grandchildren = [int(pid) for pid in path.read_text().split()]
     wait_for(lambda: not is_working(app.trace()[0].pid), 5, "the handler dies with its tick")
-    assert is_working(grandchild)
+    assert [is_working(pid) for pid in grandchildren] == [True] * 4
     database.move_clock(HOUR)
     killed = jobrunner.tick(env={"JOBRUNNER_FAULT": "recover.before_commit=kill"}, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert not is_working(grandchild)
+    # Also those in a group of their own, and those without the mark: what `env -i` starts.
+    assert [is_working(pid) for pid in grandchildren] == [False] * 4
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "running"
     assert jobrunner.leftover_processes() == []
 
 
 @contextlib.contextmanager
 def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> Iterator[int]:
-    """A process in a group that a tick has noted; without the mark it is somebody else's."""
+    """A process in a group whose number a tick has noted, of another leader; without the mark it is somebody else's."""
+    started = "1"
     environment = {} if mark is None else {"JOBRUNNER_TICK": mark}
     sleeper = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(300)"], env=environment, start_new_session=True
@@ -152,7 +157,8 @@ def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> It
         "pid": tick,
         "started": Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19],
         "mark": "aa",
-        "groups": [sleeper.pid],
+        "node": os.uname().nodename,
+        "groups": [[sleeper.pid, started]],
     }
     (state_dir / f"tick-{tick}-aa.json").write_text(json.dumps(note))
     try:

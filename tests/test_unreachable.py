@@ -29,6 +29,8 @@ WRONG_URLS = {
     "a port that is a word": f"postgresql://user:{PASSWORD}@host:port/app",
     "a port that is too large": f"postgresql://user:{PASSWORD}@127.0.0.1:99999/app",
     "an @ in the password": f"postgresql://user:first@{PASSWORD}@127.0.0.1:1/app",
+    "an @ and a / in the password": f"postgresql://user:first@{PASSWORD}/x@127.0.0.1:1/app",
+    "an @ and a ? in the password": f"postgresql://user:first@{PASSWORD}?x@127.0.0.1:1/app",
     "a / in the password": f"postgresql://user:first/{PASSWORD}@127.0.0.1:1/app",
     "a # in the password": f"postgresql://user:first#{PASSWORD}@127.0.0.1:1/app",
     "a ? in the password": f"postgresql://user:first?{PASSWORD}@127.0.0.1:1/app",
@@ -70,6 +72,18 @@ def one_line(done: Completed, log: Path) -> str:
 @pytest.mark.parametrize("words", [["tick"], ["status"]], ids=" ".join)
 def test_a_wrong_url_or_a_host_that_is_not_there(jobrunner: Commands, url: str, words: list[str]) -> None:
     refused_in_time(jobrunner, url, *words)
+
+
+@postgresql_only
+def test_of_several_hosts_in_one_url_the_one_that_answers_is_used(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
+    """As libpq reads it, for a server with a stand-by."""
+    scheme, _, rest = database.url.rpartition("@")
+    env = {"JOBRUNNER_DATABASE_URL": f"{scheme}@127.0.0.1:1,{rest}"}
+    jobrunner("enqueue", "echo", env=env)
+    jobrunner.tick(env=env)
+    assert database.value("SELECT status FROM job_runs") == "succeeded"
 
 
 @sqlite_only

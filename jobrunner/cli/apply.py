@@ -41,8 +41,8 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
-    database = session.open_database(config, for_many_rows=True)
     is_dry = dry_run or check
+    database = session.open_database(config, creates=not is_dry, for_many_rows=True)
     difference = applying.look(database, wanted) if is_dry else applying.apply(database, wanted, session.actor())
     if as_json:
         render.echo_json(_as_data(difference, wanted, is_dry))

@@ -55,7 +55,7 @@ def _tick(given: dict[str, str]) -> bool:
     from pathlib import Path
 
     import jobrunner
-    from jobrunner import clock, faults, names
+    from jobrunner import clock, faults, folders, names
     from jobrunner.cli import environment
     from jobrunner.store import idle
 
@@ -65,7 +65,7 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in paths:
         environment.name_config(paths["--config"])
     config = environment.load({**settings, "log": paths.get("--log-file")})
-    if faults.are_wanted() or config.linger or _is_tick_abandoned(config.state_dir):
+    if faults.are_wanted() or config.linger or any(map(_is_tick_abandoned, folders.for_state(config.state_dir))):
         return False
     log = None
     if config.log is not None:

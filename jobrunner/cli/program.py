@@ -44,6 +44,17 @@ _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
 def run() -> int:
     """Run the command that the command line names, and return the exit code. Every error is one line on stderr."""
     try:
+        return _run()
+    except Exception as error:
+        # Of the database's driver. The first line says why; those below it quote the row, payload included.
+        said = getattr(error, "orig", None)
+        if said is None:
+            raise
+        return streams.complain(f"the database refuses it: {str(said).splitlines()[0]}", 1)
+
+
+def _run() -> int:
+    try:
         code = cli.main(standalone_mode=False, prog_name="jobrunner")
         sys.stdout.flush()
     except click.exceptions.Exit as request:

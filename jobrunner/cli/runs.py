@@ -61,7 +61,7 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
         **options,
     )
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN)
-    database = session.open_database(config)
+    database = session.open_database(config, creates=True)
     enqueued = database.write(lambda connection: store.enqueue(connection, new, policy))
     if enqueued.dropped and session.on_terminal():
         streams.say(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")

@@ -100,7 +100,7 @@ def add(
     new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
     if not allow_unknown:
         session.policy_of(config, job_type, _UNKNOWN, new.payload)
-    database = session.open_database(config)
+    database = session.open_database(config, creates=True)
     who = session.actor()
     added = database.write(lambda each: changes.add(each, new, _plan(config), who, paused=paused))
     if added is None:

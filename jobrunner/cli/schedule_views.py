@@ -134,7 +134,10 @@ def _after(words: str, seconds: float | None) -> str | None:
 
 
 def _duration(seconds: float) -> str:
-    return format_duration(timedelta(seconds=seconds))
+    try:
+        return format_duration(timedelta(seconds=seconds))
+    except (OverflowError, TypeError, ValueError):
+        return str(seconds)  # by hand
 
 
 def _run(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -12,11 +12,11 @@ from itertools import zip_longest
 
 import click
 
-from jobrunner import names
+from jobrunner import folders, names
 from jobrunner.cli import environment, streams
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UnknownJobType, UsageError
-from jobrunner.execute.groups import GroupFile
+from jobrunner.execute.groups import GroupFile, state_problem
 from jobrunner.execute.interpreter import ChildPlan
 from jobrunner.execute.supervisor import Ready, StartFailed, discover
 from jobrunner.model import Declaration, Owner, Policy
@@ -48,28 +48,34 @@ def check_answers(config: Config) -> None:
     database.close()
 
 
-def open_database(config: Config, *, for_many_rows: bool = False) -> Database:
+def open_database(config: Config, *, creates: bool = False, for_many_rows: bool = False) -> Database:
     """The database, ready to use. Only the embedded default is created unasked, and that is told on stderr.
 
-    Raises DatabaseUnavailable when it cannot be reached, SchemaMismatch when it must be migrated.
+    And only with ``creates``: for a command that has something to put into it. Raises DatabaseUnavailable when it
+    cannot be reached, SchemaMismatch when it must be migrated.
     """
     database, _ = unopened(config)
-    make_ready(config, database)
+    make_ready(config, database, creates=creates)
     if for_many_rows:
         database.close()
         database, _ = unopened(config, waits.BULK)
     return database
 
 
-def make_ready(config: Config, database: Database) -> None:
+def make_ready(config: Config, database: Database, *, creates: bool) -> None:
     """As ``open_database``, for one that is watched already."""
     if database.location.is_missing():
         file = database.location.file
-        if config.database_url is not None:
+        if config.database_url is not None or not creates:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
             streams.say(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
+
+
+def problem_of_state(config: Config) -> str | None:
+    """Why what a killed tick leaves at work would not be found; None: it would be."""
+    return state_problem(folders.for_state(config.state_dir))
 
 
 def policies(config: Config) -> list[Policy]:
@@ -157,7 +163,7 @@ def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tup
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
-    groups = GroupFile(config.state_dir, owner, mark)
+    groups = GroupFile(folders.for_state(config.state_dir), owner, mark)
     try:
         plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules, tuple(payloads))
         found = discover(plan, groups, config.start_limit.total_seconds())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import MAXYEAR, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ def status(as_json: bool) -> None:
     known, problem = _known_types(config)
     found = database.read(lambda connection: queries.status(connection, known))
     found = {"database": database.location.label, **found, "handlers_problem": problem}
+    found["state_problem"] = session.problem_of_state(config)
     if as_json:
         render.echo_json(found)
     else:
@@ -47,6 +49,8 @@ def _show(found: dict[str, Any]) -> None:
     click.echo(f"due now    {found['due']}{since}")
     if found["handlers_problem"]:
         click.echo(f"handlers   {visible(found['handlers_problem'])}")
+    if found["state_problem"]:
+        click.echo(f"state      {visible(found['state_problem'])}")
     at = found["at"]
     _section(
         "running",
@@ -184,7 +188,12 @@ def _progress(progress: object) -> str:
 
 def _number(value: object) -> str:
     # What a handler says is its own affair; showing it must not fail.
-    return f"{value:g}" if isinstance(value, int | float) else str(value)[:40]
+    if not isinstance(value, int | float):
+        return str(value)[:40]
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return f"{Decimal(value):.6g}"
 
 
 def _error(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, render, session, streams
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
@@ -54,10 +54,12 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     try:
         database, watch = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
-        session.make_ready(config, database)
+        session.make_ready(config, database, creates=True)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise
+    if problem := session.problem_of_state(config):
+        streams.complain(problem, 0)
     run_tick(config, database, watch, log, wanted)
 
 

@@ -11,7 +11,9 @@ from jobrunner.recurrence import Recurrence
 from jobrunner.text import visible
 
 _LONGEST = 500
-_NAMES_OF_FIELDS = re.compile(r"\bdom\b.*\bdow\b|\bm\b.*\bh\b.*\bcommand\b|\bday.of.month\b", re.IGNORECASE)
+_NAMES_OF_FIELDS = (("dom", "dow"), ("m", "h", "command"))
+_DAY_OF_MONTH = re.compile(r"\bday.of.month\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -43,7 +45,7 @@ def descriptions(crontab: Crontab) -> Descriptions:
 def _says_something(comment: Comment) -> bool:
     """Not an empty line, a ruler, the names of the columns, nor a line that was switched off."""
     text = comment.text
-    if not _LETTER.search(text) or _NAMES_OF_FIELDS.search(text):
+    if not _LETTER.search(text) or _names_fields(text):
         return False
     line = parse(comment.number, text, has_user=False)
     return (
@@ -51,6 +53,14 @@ def _says_something(comment: Comment) -> bool:
         or (isinstance(line, Entry) and not _is_schedule(line.schedule))
         or (isinstance(line, Variable) and " " in line.value)
     )
+
+
+def _names_fields(text: str) -> bool:
+    if _DAY_OF_MONTH.search(text):
+        return True
+    words = _WORD.findall(text.lower())
+    # Each is looked for behind the one before it: the iterator goes on from there.
+    return any(all(each in left for each in names) for names in _NAMES_OF_FIELDS for left in [iter(words)])
 
 
 def _is_schedule(text: str) -> bool:

@@ -91,7 +91,11 @@ def change_crontab(change: Callable[[bytes], bytes]) -> bool:
 
     Raises JobrunnerError where it cannot be read or written; then the old one stays.
     """
-    home = os.open(pwd.getpwuid(os.getuid()).pw_dir, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        folder = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise JobrunnerError(f"this host has no user {os.getuid()}, and so no crontab of that user") from None
+    home = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         # Two that install at once would each write what the other has not seen.
         fcntl.flock(home, fcntl.LOCK_EX)

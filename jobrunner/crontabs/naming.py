@@ -39,16 +39,19 @@ def name_jobs(jobs: Sequence[Job], taken: Collection[str] = ()) -> list[Job]:
     names = [program for program, _ in programs]
     often = Counter(names)
     names = [f"{one}_{two}" if often[one] > 1 and two else one for one, two in programs]
-    seen = set(taken)
-    return [replace(job, name=_free(name, seen, set(names))) for job, name in zip(jobs, names, strict=True)]
+    seen = dict.fromkeys(taken, 1)
+    wanted = set(names)
+    return [replace(job, name=_free(name, seen, wanted)) for job, name in zip(jobs, names, strict=True)]
 
 
-def _free(name: str, seen: set[str], wanted: set[str]) -> str:
-    free, number = name, 1
+def _free(name: str, seen: dict[str, int], wanted: set[str]) -> str:
+    # ``seen`` remembers the last number of each: a thousand of a name are not counted anew for each of them.
+    free, number = name, seen.get(name, 1)
     while free in seen or (number > 1 and free in wanted):
         number += 1
         free = f"{name}_{number}"
-    seen.add(free)
+    seen[name] = number
+    seen.setdefault(free, 1)
     return free
 
 

@@ -11,7 +11,7 @@ LARGEST_BYTES = 1024 * 1024
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BLANKS = " \t\f\v"
 _QUOTED = r"'[^']*'|\"[^\"]*\""
-_VARIABLE = re.compile(rf"({_QUOTED}|[^\s='\"][^\s=]*)\s*=\s*({_QUOTED}|(?!['\"]).*?)\s*")
+_VARIABLE = re.compile(rf"({_QUOTED}|[^\s='\"][^\s=]*)\s*=\s*(?:({_QUOTED})\s*|((?!['\"]).*))")
 _WORD = r"([^ \t]+)[ \t]+"
 
 
@@ -99,7 +99,7 @@ def parse(number: int, text: str, has_user: bool) -> Line:
         return Comment(number, text.lstrip("#").strip())
     if variable := _VARIABLE.fullmatch(text):
         # Debian's cron cuts the end of a value even where it stands in quotes.
-        return Variable(number, _unquoted(variable[1]), _unquoted(variable[2]).rstrip())
+        return Variable(number, _unquoted(variable[1]), _unquoted(variable[2] or variable[3] or "").rstrip())
     return _entry(number, text, has_user)
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from jobrunner.crontabs.takeover import Job
+from jobrunner.text import visible
 
-_LITERAL = re.compile(r"[^'\x00-\x08\x0a-\x1f\x7f]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _HEAD = """\
 # From {source}
@@ -44,9 +44,12 @@ def _table(job: Job) -> str:
 
 def quoted(text: str) -> str:
     """A TOML string: as it is, where that is easier to read."""
-    if ('"' in text or "\\" in text) and _LITERAL.fullmatch(text):
+    if ('"' in text or "\\" in text) and "'" not in text and visible(text) == text:
         return f"'{text}'"
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # What acts on a terminal, or hides from who reads it there, stands as an escape.
+    return "".join(
+        each if visible(each) == each else f"\\u{ord(each):04x}" for each in json.dumps(text, ensure_ascii=False)
+    )
 
 
 def _array(texts: Sequence[str]) -> str:

@@ -1,8 +1,9 @@
 """The process groups that this host's ticks have started, noted where the next tick finds them.
 
 A killed child's own children survive it. Before a run whose owner is gone may be claimed again, what is left of
-that owner's groups on this host is killed. Processes are found by group and by a mark in their environment, so
-that a process id used again by somebody else is never hit. Needs /proc; elsewhere nothing is noted.
+that owner's groups on this host is killed. Processes are found by group or session, and known as ours by a mark in
+their environment, or where they have none (``env -i``) by other traits, so that a process id used again by somebody
+else is not hit. Needs /proc; elsewhere nothing is noted.
 """
 
 from __future__ import annotations
@@ -10,31 +11,36 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jobrunner import clock
+from jobrunner import clock, names
 from jobrunner.execute.at_work import is_surely_on
-from jobrunner.folders import make_private
+from jobrunner.folders import is_private, make_private
 from jobrunner.model import Owner
 
-MARK = "JOBRUNNER_TICK"
+MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0
+_FORGET_SECONDS = 30 * 86400.0
+_OOM_SCORE = "1000"
+"""What every child and command of ours sets itself, and all that it starts inherits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
+    """``groups`` says when the leader of each was started."""
+
     path: Path
     owner: str
+    node: str
     boot: str
     pid: int
     started: str
     mark: str
-    groups: tuple[int, ...]
+    groups: Mapping[int, str]
 
     def is_alive(self) -> bool:
         return self.boot == boot_id() and _started(self.pid) == self.started
@@ -43,43 +49,50 @@ class _Noted:
 class GroupFile:
     """This tick's own note: written whenever a group appears or is gone, removed at the end."""
 
-    def __init__(self, folder: Path, owner: Owner, mark: str) -> None:
-        self._path = folder / f"tick-{os.getpid()}-{mark}.json"
+    def __init__(self, folders: Sequence[Path], owner: Owner, mark: str) -> None:
+        folder = next(filter(_is_usable, folders), None)
+        self._path = None if folder is None else folder / f"tick-{os.getpid()}-{mark}.json"
         self._owner = owner
         self._mark = mark
-        self._groups: set[int] = set()
-        self._usable = is_private_folder(folder)
+        self._groups: dict[int, str] = {}
 
     @property
     def is_usable(self) -> bool:
-        """False: the folder cannot be written or is not ours alone; leftovers of a crash will not be found."""
-        return self._usable
+        """False: no folder can be written and is ours alone; leftovers of a crash will not be found."""
+        return self._path is not None
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the note is; None: nowhere."""
+        return None if self._path is None else self._path.parent
 
     def add(self, group: int) -> None:
         """Note a group right after its leader was started."""
-        self._groups.add(group)
+        self._groups[group] = _started(group)
         self._write()
 
     def remove(self, group: int) -> None:
         """Forget a group that is gone."""
-        self._groups.discard(group)
+        self._groups.pop(group, None)
         self._write()
 
     def close(self) -> None:
         """Remove the note: the tick leaves nothing behind."""
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        if not self._usable:
+        if self._path is None:
             return
         note = {
             "owner": self._owner.name,
+            "node": os.uname().nodename,
             "boot": boot_id(),
             "pid": os.getpid(),
             "started": _started(os.getpid()),
             "mark": self._mark,
-            "groups": sorted(self._groups),
+            "groups": sorted(self._groups.items()),
         }
         temporary = self._path.with_suffix(".new")
         try:
@@ -87,29 +100,48 @@ class GroupFile:
                 json.dump(note, file)
             temporary.replace(self._path)
         except OSError:
-            self._usable = False
+            self._path = None
 
 
-def kill_leftovers(folder: Path, owners: Collection[str] = (), live: Collection[int] = ()) -> int:
+def state_problem(folders: Sequence[Path]) -> str | None:
+    """What an operator should know about where this host's ticks note what they have at work; None: nothing."""
+    if not boot_id() or any(map(_is_usable, folders)):
+        return None
+    tried = ", ".join(map(str, folders))
+    return (
+        f"no folder for state is this user's alone and can be written ({tried}): what a killed tick leaves at work is"
+        " not stopped before its run begins again; set JOBRUNNER_STATE_DIR"
+    )
+
+
+def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
     """Kill what dead ticks left at work on this host, and the groups of the named owners, dead or stalled.
 
     Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
     processes were killed, after they are gone.
     """
-    if not folder.is_dir() or not is_private_folder(folder):
-        return 0
     killed = 0
-    for noted in _notes(folder):
+    for noted in [note for folder in folders if is_private(folder) for note in _notes(folder)]:
+        if noted.node != os.uname().nodename:
+            # A home that several hosts, or containers of one kernel, share: its own host looks at it.
+            _forget_if_old(noted.path)
+            continue
         alive = noted.is_alive()
         if alive and noted.owner not in owners:
             continue
         if noted.boot == boot_id():
-            doomed = [each for each in noted.groups if not (alive and is_surely_on(each, live))]
-            killed += _kill_groups(replace(noted, groups=tuple(doomed)))
+            doomed = {pid: at for pid, at in noted.groups.items() if not (alive and is_surely_on(pid, live))}
+            killed += _kill_groups(replace(noted, groups=doomed))
         if not alive:
             with suppress(OSError):
                 noted.path.unlink(missing_ok=True)
     return killed
+
+
+def _forget_if_old(path: Path) -> None:
+    with suppress(OSError):
+        if clock.utc_now().timestamp() - path.stat().st_mtime > _FORGET_SECONDS:
+            path.unlink(missing_ok=True)
 
 
 def _notes(folder: Path) -> Iterator[_Noted]:
@@ -120,11 +152,12 @@ def _notes(folder: Path) -> Iterator[_Noted]:
             yield _Noted(
                 path,
                 str(note["owner"]),
+                str(note["node"]),
                 str(note["boot"]),
                 int(note["pid"]),
                 str(note["started"]),
                 str(note["mark"]),
-                tuple(int(group) for group in note["groups"]),
+                {int(group): str(started) for group, started in note["groups"]},
             )
 
 
@@ -142,19 +175,33 @@ def _kill_groups(noted: _Noted) -> int:
 
 
 def _members(noted: _Noted) -> list[int]:
-    groups = set(noted.groups)
-    wanted = f"{MARK}={noted.mark}".encode()
     found = []
-    for entry in os.scandir("/proc") if groups else ():
+    for entry in os.scandir("/proc") if noted.groups else ():
         if not entry.name.isdigit():
             continue
+        # Gone by now, or somebody else's and not for us to read.
         with suppress(OSError, IndexError, ValueError):
             fields = _stat_fields(int(entry.name))
-            if fields[0] == "Z" or int(fields[2]) not in groups:
-                continue
-            if wanted in Path(f"/proc/{entry.name}/environ").read_bytes().split(b"\0"):
+            leader = next((int(each) for each in fields[2:4] if int(each) in noted.groups), None)
+            if fields[0] != "Z" and leader is not None and _is_ours(int(entry.name), leader, noted):
                 found.append(int(entry.name))
     return found
+
+
+def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
+    """Whether a process of a noted group or session is of the tick's, and not of one that has the number again.
+
+    A process without any mark is ours if the leader is still the one that was noted; if no leader is left, by the trait
+    that its ancestor gave it.
+    """
+    process = Path(f"/proc/{pid}")
+    marks = [each for each in (process / "environ").read_bytes().split(b"\0") if each.startswith(f"{MARK}=".encode())]
+    if marks:
+        return f"{MARK}={noted.mark}".encode() in marks
+    if started := _started(leader):
+        return started == noted.groups[leader]
+    is_same_user = process.stat().st_uid == os.getuid()
+    return is_same_user and (process / "oom_score_adj").read_text().strip() == _OOM_SCORE
 
 
 def _stat_fields(pid: int) -> list[str]:
@@ -177,13 +224,8 @@ def boot_id() -> str:
         return ""
 
 
-def is_private_folder(folder: Path) -> bool:
-    """Whether the folder exists (made if need be), is ours and nobody else may write it: it names what to kill."""
-    if not boot_id():
-        return False
-    try:
+def _is_usable(folder: Path) -> bool:
+    """Whether the folder, made if need be, is ours alone and can be written: it names what to kill."""
+    with suppress(OSError):
         make_private(folder)
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return bool(boot_id()) and is_private(folder) and os.access(folder, os.W_OK | os.X_OK)

@@ -104,7 +104,7 @@ def file_of(url: str) -> Path | None:
 def server_options(url: str) -> dict[str, Any]:
     """What a URL says, as psycopg takes it. Raises CannotTell."""
     found = _SERVER_URL.fullmatch(url.strip())
-    if found is None:
+    if found is None or url.count("@") > 1:
         raise CannotTell
     user, password, host, port, name, query = found.groups()
     given = parse_qsl(query or "")

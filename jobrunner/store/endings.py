@@ -6,7 +6,7 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
@@ -36,10 +36,10 @@ from jobrunner.lifecycle import FINISHED, Ending, Event, Outcome, Standing, Verd
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.dialect import UtcTime, now, rows
+from jobrunner.store.fitting import fit
 from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
 from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.views import job_recoverable
-from jobrunner.text import one_line, storable
 
 _EXPIRED = "lease_expired"
 
@@ -176,7 +176,7 @@ def _end(
     at = ends[0][0].now
     given, ended = [], []
     for row, told in ends:
-        ending = _fit(told)
+        ending = fit(told)
         verdict = decide(_standing_of(row), ending, deploy_grace=deploy_grace)
         next_at = None if verdict.wait is None else at + verdict.wait
         given.append(_given(row, verdict, ending, next_at))
@@ -336,16 +336,3 @@ def _leave_statement() -> Update:
 
 def _is_one_of(column: ColumnElement[Any], *values: str) -> ColumnElement[bool]:
     return column.in_([literal_column(f"'{value}'") for value in values])
-
-
-def _fit(ending: Ending) -> Ending:
-    """Texts that both databases can hold: an error must never be what keeps a run from being finalized."""
-    if ending.error_type is ending.error is ending.traceback is ending.output is None:
-        return ending
-    return replace(
-        ending,
-        error_type=None if ending.error_type is None else one_line(ending.error_type, 200),
-        error=None if ending.error is None else one_line(ending.error),
-        traceback=None if ending.traceback is None else storable(ending.traceback),
-        output=None if ending.output is None else storable(ending.output),
-    )

@@ -30,8 +30,8 @@ from sqlalchemy import (
 
 from jobrunner.model import Lease
 from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.fitting import fit_report
 from jobrunner.store.schema import job_runs
-from jobrunner.text import storable
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -84,9 +84,9 @@ def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -
     """
     written = set()
     for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
-        texts = {name: storable(value) for name, value in columns.items() if isinstance(value, str)}
         at_work = of_these(update(job_runs), unlocked(select(job_runs.c.id).where(*is_of(lease))))
-        if connection.execute(at_work.values(**{**columns, **texts}).returning(job_runs.c.id)).first():
+        fitted = fit_report(columns)
+        if not fitted or connection.execute(at_work.values(**fitted).returning(job_runs.c.id)).first():
             written.add(lease)
     return written
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 
 from jobrunner.errors import DatabaseUnavailable
 
+_SEVERAL_HOSTS = re.compile(r"([^:/]+://(?:[^@]*@)?)([^@/?,]+(?:,[^@/?,]+)+)([/?].*|)", re.DOTALL)
 _KNOWN = {
     "postgres": "postgresql",
     "postgresql": "postgresql",
@@ -42,7 +44,12 @@ class Location:
         """For people: never with the password, nor with options that may carry one."""
         if self.file is not None:
             return f"sqlite:///{self.file}"
-        return self.url.set(query={}).render_as_string(hide_password=True).replace(":***@", "@")
+        label = self.url.set(query={}).render_as_string(hide_password=True).replace(":***@", "@")
+        hosts = self.url.query.get("host", "")
+        if isinstance(hosts, str):
+            return label
+        # Several hosts are an option to SQLAlchemy.
+        return re.sub(r"(?<=://)([^@/]*@)?", rf"\g<0>{','.join(hosts)}", label, count=1)
 
 
 def locate(text: str) -> Location:
@@ -51,7 +58,7 @@ def locate(text: str) -> Location:
     Raises DatabaseUnavailable in one line that does not repeat the URL: it may hold a password.
     """
     try:
-        url = make_url(text.strip())
+        url = _read(text.strip())
         backend = _KNOWN.get(url.drivername)
         port_is_sane = url.port is None or 0 < url.port < 65536
     except (ArgumentError, ValueError):
@@ -61,10 +68,10 @@ def locate(text: str) -> Location:
             "the database URL cannot be read; write postgresql://USER:PASSWORD@HOST:5432/NAME"
             " or sqlite:////absolute/path/to/file.db"
         )
-    if "@" in (url.host or ""):
-        # What stands before it is the rest of the password, and must not be shown as a host.
-        raise DatabaseUnavailable("the database URL holds more than one @; write an @ in the password as %40")
     if backend == "postgresql":
+        if text.count("@") > 1:
+            # Read in any way, a part of the password may be taken for a host, shown as one and asked of DNS.
+            raise DatabaseUnavailable("the database URL holds more than one @; write an @ in the password as %40")
         return Location(url.set(drivername="postgresql"), None)
     if not url.database or url.database == ":memory:" or url.host:
         raise DatabaseUnavailable(
@@ -72,3 +79,11 @@ def locate(text: str) -> Location:
             " sqlite:////absolute/path/to/file.db"
         )
     return Location(url.set(drivername="sqlite"), Path(url.database).absolute())
+
+
+def _read(text: str) -> URL:
+    several = _SEVERAL_HOSTS.fullmatch(text)
+    if several is None:
+        return make_url(text)
+    # As libpq takes them, and each client of it; SQLAlchemy has an option for them.
+    return make_url(several[1] + several[3]).update_query_dict({"host": several[2].split(",")})

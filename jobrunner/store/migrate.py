@@ -62,6 +62,8 @@ def create_file(database: Database) -> bool:
         os.link(temporary, final)
         return True
     except FileExistsError:
+        if database.location.is_missing():
+            raise DatabaseUnavailable(f"cannot create the database {final}: it is a link to nothing") from None
         return False
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
@@ -135,6 +137,9 @@ def _locked_version(connection: Connection) -> int:
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
     version = 0 if revision is None else _number(revision)
+    if version:
+        # An application may have a job_events of its own, in a schema that comes first: it must not be meant by a drop.
+        dialect.stay_with(connection, VERSION_TABLE)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version

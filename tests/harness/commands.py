@@ -64,10 +64,10 @@ class Commands:
         self.home = folder / "home"
         self.state_dir = folder / "state"
         for made in (self.home, self.state_dir):
-            made.mkdir(exist_ok=True)
+            made.mkdir(mode=0o700, exist_ok=True)
         self.test_id = uuid4().hex
         self.history: list[Completed] = []
-        self._marks = [f"JOBRUNNER_TEST_ID={self.test_id}".encode(), f"{folder}/".encode()]
+        self._marks = [f"TEST_ID_OF_JOBRUNNER={self.test_id}".encode(), f"{folder}/".encode()]
         self._started: list[subprocess.Popen[str]] = []
 
     def environment(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
@@ -77,7 +77,7 @@ class Commands:
             **self.app.environment(),
             "JOBRUNNER_DATABASE_URL": self.database.url,
             "JOBRUNNER_STATE_DIR": str(self.state_dir),
-            "JOBRUNNER_TEST_ID": self.test_id,
+            "TEST_ID_OF_JOBRUNNER": self.test_id,
             **(env or {}),
         }
         return {name: value for name, value in variables.items() if value is not None}

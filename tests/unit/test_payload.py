@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import BadPayload
-from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload, encode_payload, parse_payload
+from jobrunner.payload import DEFAULT_LIMIT_BYTES, check_payload, checked_text, encode_payload, parse_payload
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -44,6 +44,16 @@ def test_what_passes_survives_a_round_trip(payload: dict[str, Any]) -> None:
     checked = check_payload(payload)
     assert checked == payload
     assert parse_payload(encode_payload(checked)) == payload
+
+
+@pytest.mark.parametrize("number", [1e16, -1e22, 1.5e300, 1.7976931348623157e308, 12345678901234567890.0])
+def test_a_float_that_postgresql_would_keep_as_a_whole_number_is_one(number: float) -> None:
+    checked = check_payload({"a": [number, "1e+22", 1.5, 1e-7]})
+    assert [type(each) for each in checked["a"]] == [int, str, float, float]
+    assert checked == {"a": [number, "1e+22", 1.5, 1e-7]}
+    assert encode_payload(checked) == checked_text({"a": [number, "1e+22", 1.5, 1e-7]})
+    with pytest.raises(BadPayload, match="larger than 300 bytes"):
+        check_payload({"a": [1e308]}, 300)
 
 
 @given(anything)

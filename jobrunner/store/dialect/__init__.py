@@ -24,6 +24,7 @@ from jobrunner.store.dialect.statements import (
     lock_migrations,
     lock_named_row,
     row_unless,
+    stay_with,
     wait_briefly_for_locks,
 )
 from jobrunner.store.dialect.values import (
@@ -68,6 +69,7 @@ __all__ = [
     "row_unless",
     "rows",
     "sever",
+    "stay_with",
     "stored_json",
     "wait_briefly_for_locks",
     "waits_unfairly",

@@ -19,6 +19,13 @@ def lock_migrations(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(7206148301)"))
 
 
+def stay_with(connection: Connection, table: str) -> None:
+    """Until the transaction ends, let names mean what stands beside this table, and nothing of another schema."""
+    if connection.dialect.name == "postgresql":
+        schema = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(:table)"
+        connection.execute(text(f"SELECT set_config('search_path', ({schema}), true)"), {"table": table})
+
+
 def lock_named_row(connection: Connection, table: Table, name: str) -> None:
     """Hold the row of this name, which is made where there is none, until the transaction ends.
 

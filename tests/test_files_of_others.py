@@ -1,0 +1,71 @@
+"""An env file and jobrunner.toml say what is run: what somebody else may write is refused, as cron refuses crontabs."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness import App, Commands, Database
+from jobrunner import ownership
+from jobrunner.errors import ConfigurationError
+
+DEPLOY, ME, OTHER = 1001, 1002, 1003
+JUDGED = [
+    # who runs, owner, group, mode, what is wrong
+    (0, 0, 0, 0o644, None),
+    (0, 0, 0, 0o600, None),
+    (0, 0, OTHER, 0o640, None),
+    (0, 0, 0, 0o664, "mode 0664"),
+    (0, 0, 0, 0o606, "mode 0606"),
+    (0, ME, 0, 0o600, f"belongs to user {ME}"),
+    (ME, ME, ME, 0o600, None),
+    (ME, ME, ME, 0o664, None),
+    (ME, 0, 0, 0o644, None),
+    (ME, DEPLOY, DEPLOY, 0o664, None),
+    (ME, DEPLOY, ME, 0o664, None),
+    (ME, ME, OTHER, 0o664, "mode 0664"),
+    (ME, DEPLOY, OTHER, 0o620, "mode 0620"),
+    (ME, ME, ME, 0o666, "mode 0666"),
+]
+
+
+@pytest.mark.parametrize(("user", "owner", "group", "mode", "wrong"), JUDGED)
+def test_a_file_that_somebody_else_may_write_is_refused_by_the_rule_of_cron(
+    monkeypatch: pytest.MonkeyPatch, user: int, owner: int, group: int, mode: int, wrong: str | None
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(os, "getegid", lambda: user)
+    found = SimpleNamespace(st_uid=owner, st_gid=group, st_mode=0o100000 | mode)
+    if wrong is None:
+        ownership.check(found, "the file")  # type: ignore[arg-type]
+        return
+    with pytest.raises(ConfigurationError, match=f"^the file .*{wrong}"):
+        ownership.check(found, "the file")  # type: ignore[arg-type]
+
+
+def test_nothing_is_run_by_a_file_that_others_may_write(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
+    env_file, jobs = tmp_path / "app.env", app.path("jobrunner.toml")
+    env_file.write_text("PATH=/srv/of/somebody:/usr/bin:/bin\n")
+    jobs.write_text('[jobs.theirs]\ncommand = ["true"]\n')
+    jobrunner.enqueue("echo")
+
+    def is_refused(file: Path) -> None:
+        for words in (["tick"], ["jobs"]):
+            done = jobrunner(*words, "--env-file", env_file, check=False)
+            assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (78, "", 1), done
+            assert str(file) in done.stderr
+
+    for file in (env_file, jobs):
+        file.chmod(0o666)
+        is_refused(file)
+        file.chmod(0o644)
+        if os.geteuid() == 0:
+            os.chown(file, 65534, 0)
+            is_refused(file)
+            os.chown(file, 0, 0)
+    assert database.query("SELECT id FROM job_ticks") == []
+    jobrunner.tick("--env-file", env_file)
+    assert database.value("SELECT status FROM job_runs") == "succeeded"

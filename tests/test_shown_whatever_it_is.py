@@ -1,0 +1,138 @@
+"""Whatever a handler has said of itself, and whatever was written by hand: it is stored within bounds, and shown."""
+
+import json
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from handlers_rows import attempt_of, queue, run_of
+from harness import App, Commands, Database
+from jobrunner.cli import render, schedule_views, status
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.store.fitting import fit, fit_report
+from jobrunner.store.handwritten import read_json
+
+# As text, since what is stored is text: numbers that no float holds, more digits than Python reads, no number at all.
+NUMBERS = [
+    "1e400",
+    "-1e400",
+    "1" + "0" * 400,
+    "-1" + "0" * 4000,
+    "1" * 5000,
+    "NaN",
+    "Infinity",
+    "0.1",
+    "-0.0",
+    "1e-400",
+]
+SCALARS = st.sampled_from(["null", "true", '""', '"\\u202e\\u0000\\ud800"', *NUMBERS])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda each: f"[{','.join(each)}]"),
+        st.dictionaries(st.sampled_from(["done", "total", "message", "changed", "from", "to"]), inner, max_size=3).map(
+            lambda each: "{" + ",".join(f'"{key}": {value}' for key, value in each.items()) + "}"
+        ),
+    ),
+    max_leaves=6,
+)
+DEEP = st.sampled_from([90, 101, 300, 800, 3000, 100_000]).map(lambda depth: "[" * depth + "]" * depth)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def found(value: Any) -> dict[str, Any]:
+    row = {"id": 1, "job_type": "x", "host": "h", "attempt": value, "max_attempts": value, "progress": value}
+    times = {"started_at": NOW, "heartbeat_at": None, "finished_at": NOW, "next_try_at": NOW}
+    ends = {"attempts": value, "error_type": value, "last_error": value}
+    tick = {"host": "h", "started_at": NOW, "finished_at": NOW, "counts": value, "error": value}
+    return {
+        "database": "x", "runs": {"queued": 1}, "due": 0, "oldest_due_seconds": None, "handlers_problem": None,
+        "state_problem": None, "at": NOW, "running": [row | times], "failing": [row | times | ends],
+        "dead": [row | times | ends], "schedules": [], "unknown_types": [], "limits": [], "ticks": [tick],
+    }  # fmt: skip
+
+
+@given(st.one_of(VALUES, DEEP))
+@example('{"done": 1' + "0" * 400 + "}")
+def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
+    value = read_json(text)
+    with redirect_stdout(StringIO()) as shown:
+        status._show(found(value))
+        render.fields({"result": value, "payload": {"a": value}})
+        render.echo_json({"result": value})
+        render.table(("DETAIL",), [[schedule_views._words(value)]])
+    assert shown.getvalue().isprintable() or not set(shown.getvalue()) & {"\x00", "\x1b", "\u202e"}
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_any_length_of_time_is_shown(seconds: float) -> None:
+    assert schedule_views._duration(seconds)
+
+
+FORGED = """
+import json, struct
+
+def forged(frame):
+    '''Write into the channel, as a handler can that looks for it.'''
+    import socket, stat
+    body = json.dumps(frame).encode()
+    for number in range(3, 30):
+        try:
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                socket.socket(fileno=os.dup(number)).sendall(struct.pack("!I", len(body)) + body)
+                return
+        except OSError:
+            pass
+
+@job("liar", max_attempts=1)
+def liar(ctx: Context, outcome: str):
+    large = "x" * 30_000_000
+    told = {"result": large} if outcome == "succeeded" else {"error": large, "error_type": large, "traceback": large}
+    forged({"kind": "report", "run_id": ctx.run_id, "outcome": outcome, **told})
+
+@job("far")
+def far(ctx: Context, path: str):
+    ctx.progress(10**400, 10**400, "far")
+    wait_for(ctx, path)
+"""
+
+
+@pytest.mark.promise("P14")
+def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """30 MB of result and of traceback were stored: the limits were the child's only."""
+    app.add(FORGED)
+    runs = {outcome: queue(database, "liar", {"outcome": outcome}) for outcome in ("succeeded", "failed")}
+    jobrunner.tick()
+    for outcome, run_id in runs.items():
+        stored = json.dumps([run_of(database, run_id), attempt_of(database, run_id)], default=str)
+        assert len(stored) < 100_000, outcome
+
+
+def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
+    large = "x" * 30_000_000
+    fitted = fit(Ending(Outcome.FAILED, error_type=large, error=large, traceback=large, output=large, result=large))
+    texts = (fitted.error_type, fitted.error, fitted.traceback, fitted.output)
+    assert [len(text or "") for text in texts] == [200, 500, 32_001, 32_001]
+    assert fitted.result is None
+    assert fit(Ending(Outcome.SUCCEEDED, result={"a": [1]})).result == {"a": [1]}
+    assert fit_report({"progress": {"message": large}, "output": large}) == {"output": fitted.output}
+    assert fit_report({"progress": {"done": 10**400}}) == {"progress": {"done": 10**400}}
+
+
+def test_progress_beyond_every_float_is_shown_while_the_run_is_at_work(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(FORGED)
+    queue(database, "far", {"path": str(app.path("go"))})
+    tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "200ms"})
+    database.wait_until("SELECT count(*) FROM job_runs WHERE progress IS NOT NULL")
+    assert "1.00000e+400/1.00000e+400 far" in jobrunner("status").stdout
+    app.release("go")
+    assert tick.wait(30) == 0

@@ -1,0 +1,81 @@
+"""Where a tick notes what it has at work: a folder that is its user's alone, or a word that there is none."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from harness import Commands, Database
+from jobrunner import folders
+from jobrunner.execute.groups import GroupFile, kill_leftovers, state_problem
+from jobrunner.model import Owner
+
+OWNER = Owner("here", "here:1:aa")
+
+
+def noted(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("tick-*"))
+
+
+def test_a_folder_of_somebody_else_does_not_switch_the_killing_of_leftovers_off_in_silence(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    """Anybody may make /tmp/jobrunner-UID, or open a folder to all."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    for taken in (folder, link, Path("/proc/none")):
+        env = {"JOBRUNNER_STATE_DIR": str(taken)}
+        jobrunner.enqueue("echo")
+        done = jobrunner.tick(env=env)
+        assert done.stderr.startswith("jobrunner: no folder for state is this user's alone"), done
+        assert (len(done.stderr.splitlines()), str(taken) in done.stderr) == (1, True)
+        status = jobrunner("status", env=env).stdout
+        assert "\nstate      no folder for state is this user's alone" in status
+        assert jobrunner("status", "--json", env=env).json()["state_problem"] in done.stderr
+    assert list(folder.iterdir()) == []
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 3
+    assert jobrunner.status()["state_problem"] is None
+    assert "state " not in jobrunner("status").stdout
+
+
+def test_the_next_folder_of_the_users_own_is_used_where_the_first_cannot_be(tmp_path: Path) -> None:
+    taken, own = tmp_path / "taken", tmp_path / "own" / "state"
+    taken.mkdir(mode=0o700)
+    taken.chmod(0o777)
+    file = GroupFile([taken, own], OWNER, "aa")
+    file.add(os.getpid())
+    assert (noted(taken), len(noted(own))) == ([], 1)
+    assert state_problem([taken, own]) is None
+    file.close()
+    assert noted(own) == []
+
+
+def test_the_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = folders.for_state(None)
+    for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "TMPDIR"):
+        monkeypatch.setenv(name, "/elsewhere")
+    assert folders.for_state(None) == before
+    user = os.getuid()
+    assert before[-2:] == [Path(f"/run/user/{user}/jobrunner"), Path(f"/tmp/jobrunner-{user}")]
+    assert before[0] == (folders.home() or Path("/")) / ".local" / "state" / "jobrunner"
+
+
+def test_the_notes_of_another_host_in_a_shared_home_are_left_to_it(tmp_path: Path) -> None:
+    """Read as those of a dead tick of ours, they would be taken away, and its leftovers never found."""
+    file = GroupFile([tmp_path / "state"], OWNER, "aa")
+    file.add(os.getpid())
+    (path,) = (tmp_path / "state").glob("tick-*.json")
+    note = json.loads(path.read_text())
+    for field, value, stays in (("node", "another", True), ("boot", "before", False)):
+        path.write_text(json.dumps(note | {field: value}))
+        assert kill_leftovers([tmp_path / "state"]) == 0
+        assert path.exists() == stays
+    month = 31 * 86400
+    path.write_text(json.dumps(note | {"node": "another"}))
+    os.utime(path, (path.stat().st_mtime - month,) * 2)
+    kill_leftovers([tmp_path / "state"])
+    assert not path.exists()
