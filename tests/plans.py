@@ -186,7 +186,7 @@ def costs(store: Store, call: str, work: Callable[[Connection], Any]) -> list[Co
     found: list[Cost] = []
 
     def explain(_: Any, cursor: psycopg.Cursor[Any], statement: str, parameters: Any, *__: Any) -> None:
-        if "advisory" in statement or statement.startswith("SET"):
+        if "advisory" in statement or statement.startswith(("SET", "SAVEPOINT", "RELEASE")):
             return
         connection = cursor.connection
         connection.execute("SAVEPOINT explained")

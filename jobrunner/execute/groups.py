@@ -130,9 +130,7 @@ def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: 
         if alive and noted.owner not in owners:
             continue
         if noted.boot == boot_id():
-            doomed = {
-                group: leader for group, leader in noted.groups.items() if not (alive and is_surely_on(group, live))
-            }
+            doomed = {pid: at for pid, at in noted.groups.items() if not (alive and is_surely_on(pid, live))}
             killed += _kill_groups(replace(noted, groups=doomed))
         if not alive:
             with suppress(OSError):

@@ -84,11 +84,9 @@ def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -
     """
     written = set()
     for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
-        fitted = fit_report(columns)
-        if not fitted:
-            continue
         at_work = of_these(update(job_runs), unlocked(select(job_runs.c.id).where(*is_of(lease))))
-        if connection.execute(at_work.values(**fitted).returning(job_runs.c.id)).first():
+        fitted = fit_report(columns)
+        if not fitted or connection.execute(at_work.values(**fitted).returning(job_runs.c.id)).first():
             written.add(lease)
     return written
 
