@@ -270,7 +270,9 @@ class HandlerCrew(Crew):
             stuck_since = clock.elapsed() - self._stuck_at(line)
             if line.waiting and stuck_since >= 0:
                 self._call_back_those_behind(line)
-            if line.waiting and stuck_since >= _UNACCOUNTED_SECONDS:
+            # Asked after the call back: when a child took one of them, it had sent its report about the one before. A
+            # claim may have taken long, and nobody has listened meanwhile.
+            if line.waiting and stuck_since >= _UNACCOUNTED_SECONDS and not line.child.has_unheard():
                 # A child takes one at a time. This one's handler has read what is not its own.
                 line.child.kill()
 

@@ -149,6 +149,12 @@ class ChildProcess(Process):
             self._fall_silent()
         return frames
 
+    def has_unheard(self) -> bool:
+        """Whether something has arrived that ``receive`` has not taken yet."""
+        with suppress(OSError):
+            return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return False
+
     def line_up(self, frame: Frame) -> bool:
         """Put a run behind those that the child has. False: it is too long for the line, or the line is full."""
         message = encode_message(frame)

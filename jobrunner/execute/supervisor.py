@@ -141,9 +141,10 @@ class Supervisor:
         return child
 
     def take_back(self, child: ChildProcess) -> None:
-        """The child has done its work and is idle again."""
-        child.forget_output()
-        self.idle.append(child)
+        """The child has done its work and is idle again, unless it has died since, or is about to."""
+        if child in self._all and child.silent_since is None and not child.is_being_killed:
+            child.forget_output()
+            self.idle.append(child)
 
     def turn(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
@@ -206,6 +207,9 @@ class Supervisor:
                 yield Said(child, frame)
         if child.silent_since is not None and child in self._all:
             self.unwatch(self._all[child][1])
+            if child in self.idle:
+                # It is dying, or will be killed: nobody's work is to be given to it.
+                self.idle.remove(child)
 
     def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
         if frame["kind"] == "importing":
