@@ -16,7 +16,7 @@ from jobrunner.execute.frames import Frame
 from jobrunner.execute.process import Process
 from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
-from jobrunner.finalizing import Finalizer
+from jobrunner.finalizing import MOST_UNWRITTEN, Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
 from jobrunner.lifecycle import Ending
 from jobrunner.log import Log
@@ -89,7 +89,10 @@ class Attendant:
     def deal(self, *, take_back: bool = False) -> None:
         """Give out the runs that wait; what finds no place soon goes back, or with ``take_back`` whatever waits."""
         for crew in self._staff:
-            for attempt in crew.deal(0 if take_back else self._places - self._staff.busy()):
+            places, ahead = 0, 0
+            if not take_back and not self._finalizer.is_behind():
+                places, ahead = self._places - self._staff.busy(), MOST_UNWRITTEN - self._finalizer.unwritten()
+            for attempt in crew.deal(places, ahead):
                 self._watch(attempt)
             self._give_back(crew.unwanted(all_of_them=take_back))
 

@@ -83,8 +83,11 @@ class Crew(ABC):
         It is not begun after ``begin_before``, on the clock of ``clock.elapsed``.
         """
 
-    def deal(self, places: int) -> list[Attempt]:
-        """Give out the runs that wait, using at most so many more of the host's places; those at work by that."""
+    def deal(self, places: int, ahead: int) -> list[Attempt]:
+        """Give out the runs that wait; those at work by that.
+
+        They use at most so many more of the host's places, and at most ``ahead`` are to wait behind others.
+        """
         return []
 
     def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:

@@ -166,7 +166,7 @@ class Drain:
         due = self._in_hand.next_steps()
         if (try_at := self._finalizer.next_try_at()) is not None:
             due.append(try_at)
-        if self._may_claim() and not self._suspect_at_work:
+        if self._may_claim() and not self._suspect_at_work and not self._finalizer.is_behind():
             due += self._staff.next_looks()
         if self._may_claim() and self._lingering is not None:
             due.append(self._lingering.next_step_at())
@@ -243,6 +243,8 @@ class Drain:
         """Take as many runs as the crews have room for."""
         self._suspect_at_work = self._suspect_at_work and bool(self._in_hand.attempts)
         if not self._may_claim() or self._suspect_at_work or not self._claimer.is_settled():
+            return
+        if self._finalizer.is_behind():
             return
         if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
             return

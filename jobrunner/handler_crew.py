@@ -25,6 +25,8 @@ _UNACCOUNTED_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
 _LONGEST_GATHERING_SECONDS = 0.04
+_MOST_AT_A_TIME = 256
+"""Runs in one claim."""
 
 
 _seconds = attrgetter("seconds")
@@ -108,7 +110,8 @@ class HandlerCrew(Crew):
         if not idle and 2 * ahead < (length - 1) * len(open_lines):
             # Nobody is hungry yet: rather one large claim in a moment than many small ones.
             ahead = 0
-        return Room(idle, length, ahead)
+        # The rest in a moment: what waits is charged, and others could do it.
+        return Room(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
     def most(self) -> Mapping[str, int]:
         children = len(self._open_lines()) + len(self._supervisor.idle)
@@ -118,7 +121,7 @@ class HandlerCrew(Crew):
         self._waiting.append(Given(run, begin_before, clock.elapsed()))
         return None
 
-    def deal(self, places: int) -> list[Attempt]:
+    def deal(self, places: int, ahead: int) -> list[Attempt]:
         self._call_back_the_stuck()
         if places > 0 and self._supervisor.idle and not self._waiting and self.look_at > clock.elapsed():
             self._call_back_the_longest()
@@ -128,6 +131,7 @@ class HandlerCrew(Crew):
         # The short ones first: a long one closes the line in which it waits.
         waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
         self._waiting = []
+        ahead -= sum(len(line.waiting) for line in self._lines.values())
         for given in waiting:
             if given.run.job_type not in self.policies:
                 # It goes back: an idle child may be of other code than the one whose greeting told of it.
@@ -135,7 +139,9 @@ class HandlerCrew(Crew):
             elif places > 0 and self._supervisor.idle:
                 places -= 1
                 begun.append(self._give_to_idle(given))
-            elif not self._line_up(given):
+            elif ahead > 0 and self._line_up(given):
+                ahead -= 1
+            else:
                 self._waiting.append(given)
         return begun
 
