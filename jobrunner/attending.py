@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimed, Claimer
 from jobrunner.config import Config
-from jobrunner.errors import BadPayload
 from jobrunner.execute.begun import BegunPage
-from jobrunner.execute.frames import Frame
+from jobrunner.execute.messages import Progress, Report
 from jobrunner.execute.process import Process
 from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
@@ -21,13 +19,11 @@ from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
 from jobrunner.lifecycle import Ending
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease
-from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.staff import Staff
 from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
 
-_PROGRESS_BYTES = 4096
 _UNTOLD_SECONDS = 0.3
 """Who tells all processes of a service to stop has told the tick, too, within so long."""
 
@@ -166,18 +162,17 @@ class Attendant:
 
     def hear(self, said: Said) -> None:
         """A child has said something about a run."""
-        attempt = self.attempts.get(said.frame.get("run_id", 0))
+        message = said.message
+        attempt = self.attempts.get(message.run_id)
         if attempt is None or attempt.process is not said.child:
             return
-        if said.frame["kind"] == "progress":
-            with suppress(BadPayload):
-                progress = check_payload(said.frame.get("progress"), _PROGRESS_BYTES)
-                self._heartbeat.report(attempt.run.lease, progress=progress)
-        elif said.frame["kind"] == "report":
+        if isinstance(message, Progress):
+            self._heartbeat.report(attempt.run.lease, progress=message.progress)
+        elif isinstance(message, Report):
             del self.attempts[attempt.run.lease.run_id]
-            self._take_report(attempt, said.frame)
+            self._take_report(attempt, message)
         else:
-            attempt.hear(said.frame)
+            attempt.hear(message)
 
     def bury(self, process: Process) -> None:
         """A process has ended without a report, as commands do and children should not."""
@@ -190,8 +185,8 @@ class Attendant:
             self._end(attempt, ending)
         process.close()
 
-    def _take_report(self, attempt: Attempt, report: Frame) -> None:
-        if report.get("outcome") == NOT_BEGUN:
+    def _take_report(self, attempt: Attempt, report: Report) -> None:
+        if report.outcome == NOT_BEGUN:
             self._give_back([attempt.run])
         else:
             self._end(attempt, attempt.reported(report))

@@ -15,7 +15,7 @@ from jobrunner.command_attempt import CommandAttempt, command_line
 from jobrunner.commands import Command
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload, PayloadMismatch
-from jobrunner.execute.frames import Frame
+from jobrunner.execute.messages import Report
 from jobrunner.execute.supervisor import Said, Supervisor
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy, Room
@@ -90,7 +90,7 @@ class Crew(ABC):
         """
         return []
 
-    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
+    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
         """The attempt was reported, and its process lives. Who is at work there now; None: nobody."""
         return None
 

@@ -103,6 +103,10 @@ class Finalizer:
         """How many attempts have ended and are not written yet."""
         return len(self._pending) + len(self._away)
 
+    def leases(self) -> list[Lease]:
+        """Those of the attempts that have ended and are not written yet."""
+        return [each.run.lease for each in (*self._away, *self._pending)]
+
     def is_behind(self) -> bool:
         """Whether so much waits, or for so long, that nothing more should be begun.
 

@@ -11,7 +11,8 @@ from jobrunner.config import Config
 from jobrunner.crews import Crew
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
-from jobrunner.execute.reports import not_begun
+from jobrunner.execute.messages import Report
+from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
 from jobrunner.lifecycle import Ending
 from jobrunner.line import Given, Line
@@ -132,6 +133,7 @@ class HandlerCrew(Crew):
         waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
         self._waiting = []
         ahead -= sum(len(line.waiting) for line in self._lines.values())
+        lines = self._open_lines()
         for given in waiting:
             if given.run.job_type not in self.policies:
                 # It goes back: an idle child may be of other code than the one whose greeting told of it.
@@ -139,7 +141,8 @@ class HandlerCrew(Crew):
             elif places > 0 and self._supervisor.idle:
                 places -= 1
                 begun.append(self._give_to_idle(given))
-            elif ahead > 0 and self._line_up(given):
+                lines = self._open_lines()
+            elif ahead > 0 and self._line_up(given, lines):
                 ahead -= 1
             else:
                 self._waiting.append(given)
@@ -161,13 +164,16 @@ class HandlerCrew(Crew):
             child.send(frame)
         return is_in_line
 
-    def _line_up(self, given: Given) -> bool:
-        line = min(self._open_lines(), key=_seconds, default=None)
+    def _line_up(self, given: Given, lines: list[Line]) -> bool:
+        """Whether one of these had room for it. A line that closes is taken out of them."""
+        line = min(lines, key=_seconds, default=None)
         if line is None or line.seconds >= AHEAD_SECONDS or not line.child.line_up(self._frame(given)):
             return False
         given.seconds = min(AHEAD_SECONDS, self._pace.expected_seconds(given.run.job_type))
         line.add(given)
-        line.is_closed = not self._pace.is_short(given.run.job_type)
+        if not self._pace.is_short(given.run.job_type):
+            line.is_closed = True
+            lines.remove(line)
         return True
 
     def _frame(self, given: Given) -> Frame:
@@ -188,18 +194,18 @@ class HandlerCrew(Crew):
 
     # Ending, and taking back.
 
-    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
-        told, ended_at = report.get("ended_at"), clock.elapsed()
-        if isinstance(told, int | float):
+    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
+        ended_at = clock.elapsed()
+        if report.ended_at is not None:
             # A handler may forge it: no earlier and no later than it can have been.
-            ended_at = min(max(told, attempt.began_at), ended_at)
+            ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
             self._pace.learn(attempt.run.job_type, ended_at - attempt.began_at)
         line = self._line_of(attempt)
         if line is None:
             return None
-        if is_last := report.get("is_last") is True:
+        if report.is_last:
             self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
-        if attempt.stopping is not None or is_last:
+        if attempt.stopping is not None or report.is_last:
             # It was sent signals, or takes no more: a fresh one takes its place, and what it started goes with it.
             self._call_back(line)
             del self._lines[line.child]
@@ -218,7 +224,9 @@ class HandlerCrew(Crew):
             if line.holds(run_id):
                 never_begun = self._call_back(line)
                 said = self._supervisor.listen(line.child)
-                return [*said, Said(line.child, not_begun(line.first.run.lease.run_id))] if never_begun else said
+                return (
+                    [*said, Said(line.child, Report(line.first.run.lease.run_id, NOT_BEGUN))] if never_begun else said
+                )
         return []
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
