@@ -38,6 +38,9 @@ _LOOK_MILLISECONDS = 250
 def main(arguments: list[str]) -> None:
     """Live until the channel closes or the parent dies."""
     channel, line, stacks, turn, parent, *page = (int(argument) for argument in arguments)
+    for descriptor in (channel, line, stacks, turn, *page):
+        # What a handler starts must not speak in this child's name, nor read what is in its line.
+        os.set_inheritable(descriptor, False)
     _die_with(parent)
     attribution.install()
     faulthandler.enable(stacks)
