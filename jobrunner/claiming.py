@@ -19,6 +19,8 @@ from jobrunner.store.claims import Claim
 from jobrunner.store.database import Connection, Database
 
 _LOOK_AGAIN_SECONDS = 1.0
+_UNTIL_OVER_SECONDS = 0.25
+"""What the handler of a lost lease takes to die, as a rule; else it is waited for as long once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,16 @@ class Claimer:
         self._page.note(run.lease for run in claim.runs)
         self._page.forget_claim(request.token)
         self._heartbeat.renewed(renewed, sent_at)
+        again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")
-        return Claimed(claim.runs, claim.places, sent_at)
+        if again:
+            # Somebody has recovered a run whose handler is still at work here: first that one is to be over.
+            self.unwant(run for run in claim.runs if run.lease.run_id in again)
+            self._give_back_at = clock.elapsed() + _UNTIL_OVER_SECONDS
+        runs = [run for run in claim.runs if run.lease.run_id not in again] if again else claim.runs
+        return Claimed(runs, claim.places, sent_at)
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""
