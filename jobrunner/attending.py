@@ -84,11 +84,10 @@ class Attendant:
 
     def deal(self, *, take_back: bool = False) -> None:
         """Give out the runs that wait; what finds no place soon goes back, or with ``take_back`` whatever waits."""
+        is_closed = take_back or self._finalizer.is_behind()
+        ahead = 0 if is_closed else MOST_UNWRITTEN - self._finalizer.unwritten()
         for crew in self._staff:
-            places, ahead = 0, 0
-            if not take_back and not self._finalizer.is_behind():
-                places, ahead = self._places - self._staff.busy(), MOST_UNWRITTEN - self._finalizer.unwritten()
-            for attempt in crew.deal(places, ahead):
+            for attempt in crew.deal(0 if is_closed else self._places - self._staff.busy(), ahead):
                 self._watch(attempt)
             self._give_back(crew.unwanted(all_of_them=take_back))
 

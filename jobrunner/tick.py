@@ -100,8 +100,12 @@ class Tick:
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        self._log.error("tick", result="internal error", traceback="".join(traceback.format_exception(error)))
-        told = one_line(f"{type(error).__name__}: {error}", 300)
+        # Only the first line of its words: in the next ones a server may quote a row.
+        words = (str(error).splitlines() or [""])[0]
+        told = one_line(f"{type(error).__name__}: {words}", 300)
+        self._log.error(
+            "tick", result="internal error", error=told, stack="".join(traceback.format_tb(error.__traceback__))
+        )
         return InternalError(f"an internal error ended this tick, its runs were given back: {told} ({where})")
 
     def _work(self, tick_id: int) -> None:
