@@ -47,6 +47,7 @@ class HandlerCrew(Crew):
         self._pace = Pace(strict=config.strict)
         self._lines: dict[ChildProcess, Line] = {}
         self._waiting: list[Given] = []
+        self._dealt_at = 0.0
 
     # Children.
 
@@ -146,6 +147,8 @@ class HandlerCrew(Crew):
                 ahead -= 1
             else:
                 self._waiting.append(given)
+        if len(self._waiting) < len(waiting):
+            self._dealt_at = clock.elapsed()
         return begun
 
     def _give_to_idle(self, given: Given) -> Attempt:
@@ -246,16 +249,16 @@ class HandlerCrew(Crew):
             for line in self._lines.values():
                 self._call_back_those_behind(line)
         latest = clock.elapsed() - _LONGEST_WAIT_SECONDS
-        unwanted = [
-            given.run
-            for given in self._waiting
-            if all_of_them
-            or given.since <= latest
-            or given.run.lease.run_id == only
-            or given.run.job_type not in self.policies
-        ]
+
+        def is_unwanted(given: Given) -> bool:
+            # While others of them are dealt out, its turn comes, too.
+            waits_in_vain = max(given.since, self._dealt_at) <= latest
+            is_retired = given.run.job_type not in self.policies
+            return all_of_them or waits_in_vain or is_retired or given.run.lease.run_id == only
+
+        unwanted = [given.run for given in self._waiting if is_unwanted(given)]
         if unwanted:
-            self._waiting = [given for given in self._waiting if given.run not in unwanted]
+            self._waiting = [given for given in self._waiting if not is_unwanted(given)]
         return unwanted
 
     def has_waiting(self) -> bool:
@@ -263,7 +266,7 @@ class HandlerCrew(Crew):
 
     def next_step_at(self) -> float | None:
         steps = [self._stuck_at(line) for line in self._lines.values() if line.waiting]
-        steps += [given.since + _LONGEST_WAIT_SECONDS for given in self._waiting]
+        steps += [max(given.since, self._dealt_at) + _LONGEST_WAIT_SECONDS for given in self._waiting]
         return min(steps, default=None)
 
     def gathering_seconds(self) -> float:
