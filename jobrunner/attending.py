@@ -197,6 +197,10 @@ class Attendant:
         """Whether it is known what each end means."""
         return not self._in_doubt
 
+    def begun(self) -> list[Lease]:
+        """Those of the runs whose handlers are at work, or have ended without anybody knowing yet what that means."""
+        return [attempt.run.lease for attempt in (*self.attempts.values(), *(doubt[0] for doubt in self._in_doubt))]
+
     def settle(self) -> None:
         """Decide what was in doubt, as far as that is known by now."""
         in_doubt, self._in_doubt = self._in_doubt, []

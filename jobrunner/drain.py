@@ -124,8 +124,7 @@ class Drain:
     def _abandon(self) -> None:
         """Whatever it is that went wrong: no handler works on, and nobody is charged for it."""
         self._supervisor.kill_all()
-        at_work = [attempt.run.lease for attempt in self._in_hand.attempts.values()]
-        hand_back(self._database, self._owner, self._heartbeat, self._finalizer, at_work, self._log)
+        hand_back(self._database, self._owner, self._heartbeat, self._finalizer, self._in_hand.begun(), self._log)
 
     def _is_settled(self) -> bool:
         """Whether nothing is left to be written, or the database has been away for too long."""
