@@ -9,8 +9,8 @@ from datetime import timedelta
 from jobrunner.attempt import Attempt, Why, run_frame
 from jobrunner.config import Config
 from jobrunner.crews import Crew
-from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.messages import Heard, OfRun, Output, Report
 from jobrunner.execute.supervisor import Supervisor
 from jobrunner.execute.tail import Tail
 from jobrunner.handler_crew import HandlerCrew
@@ -37,12 +37,12 @@ class AsyncAttempt(Attempt):
         """As any attempt; but never at once: the lease of one run is no reason to kill its neighbours."""
         return super().stop(why, within or None)
 
-    def hear(self, frame: Frame) -> None:
+    def hear(self, message: OfRun) -> None:
         """What it has written; or that its loop has received the request to cancel it."""
-        if frame["kind"] == "heard":
+        if isinstance(message, Heard):
             self.was_heard = True
-        elif frame["kind"] == "output":
-            self.tail.add(str(frame.get("text", "")).encode("utf-8", "replace"))
+        elif isinstance(message, Output):
+            self.tail.add(message.text.encode("utf-8", "replace"))
 
     def _send(self, step: str) -> None:
         if step in ("ask", "interrupt"):
@@ -138,7 +138,7 @@ class AsyncCrew(Crew):
         self._at_work += 1
         return attempt
 
-    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
+    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
         # The child stays: its loop and what the handlers keep in it are there for the next runs.
         self._at_work -= 1
         return None

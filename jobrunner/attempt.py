@@ -13,16 +13,14 @@ from enum import Enum
 
 from jobrunner import clock
 from jobrunner.durations import format_duration
-from jobrunner.errors import BadPayload
-from jobrunner.execute.frames import LARGEST_BYTES, Frame
+from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
+from jobrunner.execute.messages import OfRun, Report
 from jobrunner.execute.process import Process, describe_exit
 from jobrunner.execute.tail import Tail
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy
-from jobrunner.payload import check_payload
 
-_LONGEST_WAIT_SECONDS = 10 * 365 * 86400
 _STACKS_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -134,33 +132,30 @@ class Attempt:
         else:
             self.process.kill()
 
-    def hear(self, frame: Frame) -> None:
-        """A frame of the child's about this run that is neither progress nor report. There is none to expect."""
+    def hear(self, message: OfRun) -> None:
+        """What the child says of this run that is neither progress nor report. There is nothing to expect."""
 
-    def reported(self, report: Frame) -> Ending:
+    def reported(self, report: Report) -> Ending:
         """What the child's own report means."""
-        outcome = report.get("outcome")
-        if outcome == "succeeded":
+        if report.outcome == "succeeded":
             # Done is done, also after a request to stop: doing it again would be worse.
-            return Ending(Outcome.SUCCEEDED, output=self.tail.text(), result=_storable(report.get("result")))
+            return Ending(Outcome.SUCCEEDED, output=self.tail.text(), result=report.result)
         ending = Ending(
             outcome=Outcome.FAILED,
-            error_type=_text(report.get("error_type")),
-            error=_text(report.get("error")),
-            traceback=_text(report.get("traceback")),
+            error_type=report.error_type,
+            error=report.error,
+            traceback=report.traceback,
             output=self.tail.text(),
         )
         if self.stopping is not None:
             return self._stopped(ending)
-        self.was_told = report.get("was_told") is True
-        if outcome == "incompatible":
+        self.was_told = report.was_told
+        if report.outcome == "incompatible":
             return replace(ending, outcome=Outcome.INCOMPATIBLE)
-        if outcome in ("discarded", "snoozed"):
-            ending = replace(ending, outcome=Outcome(outcome))
-        wait = report.get("wait_seconds")
-        if not isinstance(wait, int | float) or not 0 <= wait <= _LONGEST_WAIT_SECONDS:
-            return replace(ending, wait=self.policy.backoff.wait(self.run.attempt))
-        return replace(ending, wait=timedelta(seconds=wait))
+        if report.outcome in ("discarded", "snoozed"):
+            ending = replace(ending, outcome=Outcome(report.outcome))
+        wait = self.policy.backoff.wait(self.run.attempt) if report.wait is None else report.wait
+        return replace(ending, wait=wait)
 
     def died(self) -> Ending:
         """What the death of the process means."""
@@ -220,17 +215,3 @@ class Attempt:
             error_type="released",
             error=f"stopped because {self.stopping.value}{killed}",
         )
-
-
-def _storable(result: object) -> object:
-    if result is None:
-        return None
-    # The child has checked it; but what comes through the channel is a handler's to forge.
-    try:
-        return check_payload({"result": result}, LARGEST_BYTES)["result"]
-    except (BadPayload, RecursionError):
-        return None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)

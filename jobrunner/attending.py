@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from datetime import timedelta
 
 from jobrunner import clock
 from jobrunner.attempt import Attempt, Why
 from jobrunner.claiming import Claimed, Claimer
 from jobrunner.config import Config
-from jobrunner.errors import BadPayload
 from jobrunner.execute.begun import BegunPage
-from jobrunner.execute.frames import Frame
+from jobrunner.execute.messages import Progress, Report
 from jobrunner.execute.process import Process
 from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said
-from jobrunner.finalizing import Finalizer
+from jobrunner.finalizing import MOST_UNWRITTEN, Finalizer
 from jobrunner.heartbeat import FENCE_SHARE, Heartbeat, News
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun, Lease
-from jobrunner.payload import check_payload
 from jobrunner.report import log_claimed
 from jobrunner.staff import Staff
 from jobrunner.stopping import StopRequest
 from jobrunner.store.database import Database
 
-_PROGRESS_BYTES = 4096
 _UNREADABLE = Ending(
     Outcome.FAILED,
     error_type="unreadable",
@@ -99,8 +95,10 @@ class Attendant:
 
     def deal(self, *, take_back: bool = False) -> None:
         """Give out the runs that wait; what finds no place soon goes back, or with ``take_back`` whatever waits."""
+        is_closed = take_back or self._finalizer.is_behind()
+        ahead = 0 if is_closed else MOST_UNWRITTEN - self._finalizer.unwritten()
         for crew in self._staff:
-            for attempt in crew.deal(0 if take_back else self._places - self._staff.busy()):
+            for attempt in crew.deal(0 if is_closed else self._places - self._staff.busy(), ahead):
                 self._watch(attempt)
             self._give_back(crew.unwanted(all_of_them=take_back))
 
@@ -174,18 +172,17 @@ class Attendant:
 
     def hear(self, said: Said) -> None:
         """A child has said something about a run."""
-        attempt = self.attempts.get(said.frame.get("run_id", 0))
+        message = said.message
+        attempt = self.attempts.get(message.run_id)
         if attempt is None or attempt.process is not said.child:
             return
-        if said.frame["kind"] == "progress":
-            with suppress(BadPayload):
-                progress = check_payload(said.frame.get("progress"), _PROGRESS_BYTES)
-                self._heartbeat.report(attempt.run.lease, progress=progress)
-        elif said.frame["kind"] == "report":
+        if isinstance(message, Progress):
+            self._heartbeat.report(attempt.run.lease, progress=message.progress)
+        elif isinstance(message, Report):
             del self.attempts[attempt.run.lease.run_id]
-            self._take_report(attempt, said.frame)
+            self._take_report(attempt, message)
         else:
-            attempt.hear(said.frame)
+            attempt.hear(message)
 
     def bury(self, process: Process) -> None:
         """A process has ended without a report, as commands do and children should not."""
@@ -198,8 +195,8 @@ class Attendant:
             self._end(attempt, ending)
         process.close()
 
-    def _take_report(self, attempt: Attempt, report: Frame) -> None:
-        if report.get("outcome") == NOT_BEGUN:
+    def _take_report(self, attempt: Attempt, report: Report) -> None:
+        if report.outcome == NOT_BEGUN:
             self._give_back([attempt.run])
         else:
             self._end(attempt, attempt.reported(report))
@@ -210,6 +207,10 @@ class Attendant:
     def is_settled(self) -> bool:
         """Whether it is known what each end means."""
         return not self._in_doubt
+
+    def begun(self) -> list[Lease]:
+        """Those of the runs whose handlers are at work, or have ended without anybody knowing yet what that means."""
+        return [attempt.run.lease for attempt in (*self.attempts.values(), *(doubt[0] for doubt in self._in_doubt))]
 
     def settle(self) -> None:
         """Decide what was in doubt, as far as that is known by now."""

@@ -23,6 +23,8 @@ from jobrunner.store.holding import Renewal
 _LOOK_AGAIN_SECONDS = 1.0
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000
 """Runs in one tick's hand: all of them are to be renewed in each beat."""
+_UNTIL_OVER_SECONDS = 0.25
+"""What the handler of a lost lease takes to die, as a rule; else it is waited for as long once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,10 @@ class Claimer:
                 raise
             self._note_failure(request, error)
             return Claimed([], 0, sent_at, may_be_more=True)
+        return self._have(request, claim, renewal, sent_at)
+
+    def _have(self, request: ClaimRequest, claim: Claim, renewal: Renewal, sent_at: float) -> Claimed:
+        """Take note of a claim that was committed, in every place that keeps account of what is held."""
         self._unanswered.remove(request.token)
         self._page.note(run.lease for run in claim.runs)
         self._page.forget_claim(request.token)
@@ -129,13 +135,20 @@ class Claimer:
         if claim.runs:
             self._portion.took(clock.elapsed() - sent_at)
         self._heartbeat.renewed(renewal.renewed, sent_at)
+        again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
         self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
         if claim.runs:
             self._database.reach("claim.committed")
+        runs = claim.runs
+        if again:
+            # Somebody has recovered a run whose handler is still at work here: first that one is to be over.
+            self.unwant(run for run in claim.runs if run.lease.run_id in again)
+            self._give_back_at = clock.elapsed() + _UNTIL_OVER_SECONDS
+            runs = [run for run in claim.runs if run.lease.run_id not in again]
         may_be_more = 0 < request.limit <= len(claim.runs)
         if request.bare:
-            return Claimed([], claim.places, sent_at, may_be_more, unreadable=claim.runs)
-        return Claimed(claim.runs, claim.places, sent_at, may_be_more)
+            return Claimed([], claim.places, sent_at, may_be_more, unreadable=runs)
+        return Claimed(runs, claim.places, sent_at, may_be_more)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """See to it that the next claim is of one run, and if this one was, of that run without its payload."""

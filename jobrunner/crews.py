@@ -15,7 +15,7 @@ from jobrunner.command_attempt import CommandAttempt, command_line
 from jobrunner.commands import Command
 from jobrunner.config import Config
 from jobrunner.errors import BadPayload, PayloadMismatch
-from jobrunner.execute.frames import Frame
+from jobrunner.execute.messages import Report
 from jobrunner.execute.supervisor import Said, Supervisor
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.model import ClaimedRun, Policy, Room
@@ -83,11 +83,14 @@ class Crew(ABC):
         It is not begun after ``begin_before``, on the clock of ``clock.elapsed``.
         """
 
-    def deal(self, places: int) -> list[Attempt]:
-        """Give out the runs that wait, using at most so many more of the host's places; those at work by that."""
+    def deal(self, places: int, ahead: int) -> list[Attempt]:
+        """Give out the runs that wait; those at work by that.
+
+        They use at most so many more of the host's places, and at most ``ahead`` are to wait behind others.
+        """
         return []
 
-    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
+    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
         """The attempt was reported, and its process lives. Who is at work there now; None: nobody."""
         return None
 

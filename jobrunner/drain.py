@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from jobrunner import clock
+from jobrunner.abandoning import hand_back
 from jobrunner.attempt import Why
 from jobrunner.attending import Attendant
 from jobrunner.claiming import Claimer
@@ -30,7 +31,6 @@ from jobrunner.watch import Watch
 
 _TURN_SECONDS = 0.5
 _LOOK_AGAIN_SECONDS = 1.0
-_PROGRESS_BYTES = 4096
 _TROUBLE_SECONDS = 5.0
 """A restart of the database takes this long at most, or the tick gives up: the next one comes in a minute."""
 
@@ -101,6 +101,9 @@ class Drain:
                 if not self._in_hand.attempts and self._is_settled() and not self._may_go_on():
                     break
                 self._turn()
+        except Exception:
+            self._abandon()
+            raise
         finally:
             if self._lingering is not None:
                 self._lingering.end()
@@ -117,6 +120,11 @@ class Drain:
             trouble = self._trouble or trouble
         if trouble is not None:
             raise trouble
+
+    def _abandon(self) -> None:
+        """Whatever it is that went wrong: no handler works on, and nobody is charged for it."""
+        self._supervisor.kill_all()
+        hand_back(self._database, self._owner, self._heartbeat, self._finalizer, self._in_hand.begun(), self._log)
 
     def _is_settled(self) -> bool:
         """Whether nothing is left to be written, or the database has been away for too long."""
@@ -166,7 +174,7 @@ class Drain:
         due = self._in_hand.next_steps()
         if (try_at := self._finalizer.next_try_at()) is not None:
             due.append(try_at)
-        if self._may_claim() and not self._suspect_at_work:
+        if self._may_claim() and not self._suspect_at_work and not self._finalizer.is_behind():
             due += self._staff.next_looks()
         if self._may_claim() and self._lingering is not None:
             due.append(self._lingering.next_step_at())
@@ -243,6 +251,8 @@ class Drain:
         """Take as many runs as the crews have room for."""
         self._suspect_at_work = self._suspect_at_work and bool(self._in_hand.attempts)
         if not self._may_claim() or self._suspect_at_work or not self._claimer.may_take():
+            return
+        if self._finalizer.is_behind():
             return
         if all(crew.look_at > clock.elapsed() for crew in self._staff if crew.policies):
             return

@@ -14,6 +14,12 @@ class JobrunnerError(Exception):
     exit_code = 1
 
 
+class InternalError(JobrunnerError):
+    """Something went wrong that nobody has thought of: a fault of jobrunner's own."""
+
+    exit_code = 70
+
+
 class NotFoundError(JobrunnerError):
     """No row of that id or name."""
 

@@ -1,7 +1,8 @@
 """Named places at which a test may kill the process or cut its connection. Free when off.
 
 ``JOBRUNNER_FAULT=claim.committed=kill`` kills this process (SIGKILL) the first time that it passes there; ``=cut``
-breaks its database connection, and ``=stop`` has it stand still until SIGCONT. Each passing is noted in the file
+breaks its database connection, ``=stop`` has it stand still until SIGCONT, and ``=raise`` raises what nobody expects.
+Each passing is noted in the file
 ``JOBRUNNER_FAULT_TRACE``, so that a test can tell a point that was survived from one that was never reached.
 """
 
@@ -69,3 +70,5 @@ def _act(point: str, cut: Callable[[], None] | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL if action == "kill" else signal.SIGSTOP)
     elif action == "cut" and cut is not None:
         cut()
+    elif action == "raise":
+        raise RuntimeError(f"the fault {point}")

@@ -27,7 +27,11 @@ Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
-_LARGEST_GROUP = 200
+MOST_UNWRITTEN = 256
+"""Attempts that have ended, or may end at any moment since they are in a line: what a killed tick does twice."""
+LONGEST_UNWRITTEN_SECONDS = 0.2
+"""While an outcome has waited for longer to be written, no run is claimed or dealt out."""
+_LARGEST_GROUP = MOST_UNWRITTEN
 _WORTH_A_WRITER = 20
 """Runs in a group: a connection of its own is not opened for fewer."""
 _LARGEST_TEXT = 1_000_000
@@ -40,11 +44,13 @@ class _Pending:
 
     run: ClaimedRun
     ending: Ending
+    since: float
     try_at: float
     company: int = _LARGEST_GROUP
     pause_seconds: float = _FIRST_PAUSE_SECONDS
     is_scrubbed: bool = False
     is_settled: bool = False
+    has_failed: bool = False
 
     def length(self) -> int:
         """Roughly how many characters it writes."""
@@ -88,11 +94,30 @@ class Finalizer:
 
     def add(self, run: ClaimedRun, ending: Ending) -> None:
         """An attempt has ended; it is written with the next ``work``."""
-        self._pending.append(_Pending(run, ending, clock.elapsed()))
+        now = clock.elapsed()
+        self._pending.append(_Pending(run, ending, since=now, try_at=now))
 
     def is_settled(self) -> bool:
         """Whether nothing is left to be written."""
         return not self._pending and not self._away
+
+    def unwritten(self) -> int:
+        """How many attempts have ended and are not written yet."""
+        return len(self._pending) + len(self._away)
+
+    def leases(self) -> list[Lease]:
+        """Those of the attempts that have ended and are not written yet."""
+        return [each.run.lease for each in (*self._away, *self._pending)]
+
+    def is_behind(self) -> bool:
+        """Whether so much waits, or for so long, that nothing more should be begun.
+
+        What the database has refused or could not write is tried again at leisure: it holds nobody up by its age.
+        """
+        if self.unwritten() >= MOST_UNWRITTEN:
+            return True
+        first = min((each.since for each in (*self._away, *self._pending) if not each.has_failed), default=None)
+        return first is not None and clock.elapsed() - first > LONGEST_UNWRITTEN_SECONDS
 
     def next_try_at(self) -> float | None:
         """When ``work`` has something to do again, unless it is woken before; None: nothing is planned."""
@@ -169,6 +194,8 @@ class Finalizer:
         return True
 
     def _take(self, group: list[_Pending], answers: Answers | Exception) -> None:
+        for each in group:
+            each.has_failed = isinstance(answers, Exception)
         if isinstance(answers, DatabaseUnavailable):
             if isinstance(answers, ConnectionLost):
                 # It may have been cut because it waited for one row, which somebody holds: the others go on without.
@@ -184,17 +211,20 @@ class Finalizer:
             # Whichever is to blame is soon alone.
             self._part(group, max(1, len(group) // 2))
         else:
-            self._settle([each for each, answer in zip(group, answers, strict=True) if answer is not Refusal.LOCKED])
-            for each, answer in zip(group, answers, strict=True):
-                if answer is Refusal.LOCKED:
-                    # The first time it may be a beat of this tick's own.
-                    if each.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
-                        self._say("finalize", each, f"{answer.value}; to be tried again")
-                    self._postpone(each, DatabaseUnavailable(f"run {each.run.lease.run_id}: {answer.value}"))
-                else:
-                    self._has_told = False
-                    self._tell(each, answer)
+            self._take_each(group, answers)
         self._pending = [*(each for each in group if not each.is_settled), *self._pending]
+
+    def _take_each(self, group: list[_Pending], answers: Answers) -> None:
+        self._settle([each for each, answer in zip(group, answers, strict=True) if answer is not Refusal.LOCKED])
+        for each, answer in zip(group, answers, strict=True):
+            if answer is Refusal.LOCKED:
+                # The first time it may be a beat of this tick's own.
+                if each.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
+                    self._say("finalize", each, f"{answer.value}; to be tried again")
+                self._postpone(each, DatabaseUnavailable(f"run {each.run.lease.run_id}: {answer.value}"))
+            else:
+                self._has_told = False
+                self._tell(each, answer)
 
     def _write(self, ends: list[tuple[Lease, Ending]], database: Database) -> Answers:
         # Where writers starve each other, every write also renews the leases.

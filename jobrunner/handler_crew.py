@@ -11,7 +11,8 @@ from jobrunner.config import Config
 from jobrunner.crews import Crew
 from jobrunner.execute.frames import Frame
 from jobrunner.execute.interpreter import ChildProcess
-from jobrunner.execute.reports import not_begun
+from jobrunner.execute.messages import Report
+from jobrunner.execute.reports import NOT_BEGUN
 from jobrunner.execute.supervisor import Said, StartFailed, Supervisor
 from jobrunner.lifecycle import Ending
 from jobrunner.line import Given, Line
@@ -25,6 +26,8 @@ _UNACCOUNTED_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
 _LONGEST_GATHERING_SECONDS = 0.04
+_MOST_AT_A_TIME = 512
+"""Runs in one claim: what a claim costs, whatever it finds, is as much as a hundred runs."""
 
 
 _seconds = attrgetter("seconds")
@@ -44,6 +47,7 @@ class HandlerCrew(Crew):
         self._pace = Pace(strict=config.strict)
         self._lines: dict[ChildProcess, Line] = {}
         self._waiting: list[Given] = []
+        self._dealt_at = 0.0
 
     # Children.
 
@@ -108,7 +112,8 @@ class HandlerCrew(Crew):
         if not idle and 2 * ahead < (length - 1) * len(open_lines):
             # Nobody is hungry yet: rather one large claim in a moment than many small ones.
             ahead = 0
-        return Room(idle, length, ahead)
+        # The rest in a moment: what waits is charged, and others could do it.
+        return Room(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
     def most(self) -> Mapping[str, int]:
         children = len(self._open_lines()) + len(self._supervisor.idle)
@@ -118,7 +123,7 @@ class HandlerCrew(Crew):
         self._waiting.append(Given(run, begin_before, clock.elapsed()))
         return None
 
-    def deal(self, places: int) -> list[Attempt]:
+    def deal(self, places: int, ahead: int) -> list[Attempt]:
         self._call_back_the_stuck()
         if places > 0 and self._supervisor.idle and not self._waiting and self.look_at > clock.elapsed():
             self._call_back_the_longest()
@@ -128,6 +133,8 @@ class HandlerCrew(Crew):
         # The short ones first: a long one closes the line in which it waits.
         waiting = sorted(self._waiting, key=lambda given: not self._pace.is_short(given.run.job_type))
         self._waiting = []
+        ahead -= sum(len(line.waiting) for line in self._lines.values())
+        lines = self._open_lines()
         for given in waiting:
             if given.run.job_type not in self.policies:
                 # It goes back: an idle child may be of other code than the one whose greeting told of it.
@@ -135,8 +142,13 @@ class HandlerCrew(Crew):
             elif places > 0 and self._supervisor.idle:
                 places -= 1
                 begun.append(self._give_to_idle(given))
-            elif not self._line_up(given):
+                lines = self._open_lines()
+            elif ahead > 0 and self._line_up(given, lines):
+                ahead -= 1
+            else:
                 self._waiting.append(given)
+        if len(self._waiting) < len(waiting):
+            self._dealt_at = clock.elapsed()
         return begun
 
     def _give_to_idle(self, given: Given) -> Attempt:
@@ -155,13 +167,16 @@ class HandlerCrew(Crew):
             child.send(frame)
         return is_in_line
 
-    def _line_up(self, given: Given) -> bool:
-        line = min(self._open_lines(), key=_seconds, default=None)
+    def _line_up(self, given: Given, lines: list[Line]) -> bool:
+        """Whether one of these had room for it. A line that closes is taken out of them."""
+        line = min(lines, key=_seconds, default=None)
         if line is None or line.seconds >= AHEAD_SECONDS or not line.child.line_up(self._frame(given)):
             return False
         given.seconds = min(AHEAD_SECONDS, self._pace.expected_seconds(given.run.job_type))
         line.add(given)
-        line.is_closed = not self._pace.is_short(given.run.job_type)
+        if not self._pace.is_short(given.run.job_type):
+            line.is_closed = True
+            lines.remove(line)
         return True
 
     def _frame(self, given: Given) -> Frame:
@@ -182,18 +197,18 @@ class HandlerCrew(Crew):
 
     # Ending, and taking back.
 
-    def is_over(self, attempt: Attempt, report: Frame) -> Attempt | None:
-        told, ended_at = report.get("ended_at"), clock.elapsed()
-        if isinstance(told, int | float):
+    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
+        ended_at = clock.elapsed()
+        if report.ended_at is not None:
             # A handler may forge it: no earlier and no later than it can have been.
-            ended_at = min(max(told, attempt.began_at), ended_at)
+            ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
             self._pace.learn(attempt.run.job_type, ended_at - attempt.began_at)
         line = self._line_of(attempt)
         if line is None:
             return None
-        if is_last := report.get("is_last") is True:
+        if report.is_last:
             self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
-        if attempt.stopping is not None or is_last:
+        if attempt.stopping is not None or report.is_last:
             # It was sent signals, or takes no more: a fresh one takes its place, and what it started goes with it.
             self._call_back(line)
             del self._lines[line.child]
@@ -212,7 +227,9 @@ class HandlerCrew(Crew):
             if line.holds(run_id):
                 never_begun = self._call_back(line)
                 said = self._supervisor.listen(line.child)
-                return [*said, Said(line.child, not_begun(line.first.run.lease.run_id))] if never_begun else said
+                return (
+                    [*said, Said(line.child, Report(line.first.run.lease.run_id, NOT_BEGUN))] if never_begun else said
+                )
         return []
 
     def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, Ending]]:
@@ -232,16 +249,16 @@ class HandlerCrew(Crew):
             for line in self._lines.values():
                 self._call_back_those_behind(line)
         latest = clock.elapsed() - _LONGEST_WAIT_SECONDS
-        unwanted = [
-            given.run
-            for given in self._waiting
-            if all_of_them
-            or given.since <= latest
-            or given.run.lease.run_id == only
-            or given.run.job_type not in self.policies
-        ]
+
+        def is_unwanted(given: Given) -> bool:
+            # While others of them are dealt out, its turn comes, too.
+            waits_in_vain = max(given.since, self._dealt_at) <= latest
+            is_retired = given.run.job_type not in self.policies
+            return all_of_them or waits_in_vain or is_retired or given.run.lease.run_id == only
+
+        unwanted = [given.run for given in self._waiting if is_unwanted(given)]
         if unwanted:
-            self._waiting = [given for given in self._waiting if given.run not in unwanted]
+            self._waiting = [given for given in self._waiting if not is_unwanted(given)]
         return unwanted
 
     def has_waiting(self) -> bool:
@@ -249,7 +266,7 @@ class HandlerCrew(Crew):
 
     def next_step_at(self) -> float | None:
         steps = [self._stuck_at(line) for line in self._lines.values() if line.waiting]
-        steps += [given.since + _LONGEST_WAIT_SECONDS for given in self._waiting]
+        steps += [max(given.since, self._dealt_at) + _LONGEST_WAIT_SECONDS for given in self._waiting]
         return min(steps, default=None)
 
     def gathering_seconds(self) -> float:
@@ -270,7 +287,9 @@ class HandlerCrew(Crew):
             stuck_since = clock.elapsed() - self._stuck_at(line)
             if line.waiting and stuck_since >= 0:
                 self._call_back_those_behind(line)
-            if line.waiting and stuck_since >= _UNACCOUNTED_SECONDS:
+            # Asked after the call back: when a child took one of them, it had sent its report about the one before. A
+            # claim may have taken long, and nobody has listened meanwhile.
+            if line.waiting and stuck_since >= _UNACCOUNTED_SECONDS and not line.child.has_unheard():
                 # A child takes one at a time. This one's handler has read what is not its own.
                 line.child.kill()
 

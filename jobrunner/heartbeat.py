@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
@@ -99,6 +99,13 @@ class Heartbeat(TickThread):
         with self._lock:
             for lease in leases:
                 self._held.pop(lease, None)
+
+    def lose(self, run_ids: Collection[int]) -> set[int]:
+        """These runs were just claimed: if leases on them are still held, they are lost. The ids of such runs."""
+        lost = [lease for lease in self.held() if lease.run_id in run_ids]
+        for lease in lost:
+            self._tell(News.LEASE_LOST, lease)
+        return {lease.run_id for lease in lost}
 
     def held(self) -> list[Lease]:
         """The leases that are being renewed, the one that was not for the longest time first."""

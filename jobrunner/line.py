@@ -15,7 +15,7 @@ from jobrunner.execute.interpreter import ChildProcess
 from jobrunner.model import ClaimedRun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Given:
     """A run of ours. ``since`` is when it was claimed or called back, ``seconds`` what it adds to its line."""
 

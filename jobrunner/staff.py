@@ -30,6 +30,7 @@ class Staff:
             self._async_handlers,
             self.handlers,
         )
+        self._serving: dict[str, Crew] = {}
         self.refusal: UsageError | None = None
         if not config.imports:
             self._check_types(())
@@ -56,7 +57,11 @@ class Staff:
 
     def crew_of(self, job_type: str) -> Crew:
         """Who serves the type. It must be one that was claimed."""
-        return next(crew for crew in self._crews if job_type in crew.known)
+        crew = self._serving.get(job_type)
+        if crew is None:
+            crew = next(crew for crew in self._crews if job_type in crew.known)
+            self._serving[job_type] = crew
+        return crew
 
     def is_settled(self) -> bool:
         """Whether there is nobody left to wait for before a run is begun; else somebody is called, if need be."""
@@ -93,8 +98,9 @@ class Staff:
 
     def look_soon(self) -> None:
         """Something has changed: there may be work again."""
+        now = clock.elapsed()
         for crew in self._crews:
-            crew.look_soon()
+            crew.look_at = min(crew.look_at, now)
 
     def look_again_in(self, seconds: float) -> None:
         """Nobody is to be asked for before."""

@@ -5,6 +5,7 @@ Ticks overlap, on one host and across hosts, and nothing depends on a lock aroun
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -15,7 +16,7 @@ import jobrunner
 from jobrunner import clock, deadlines, folders, names, recovery, scheduling
 from jobrunner.config import Config
 from jobrunner.drain import Drain
-from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable, JobrunnerError
+from jobrunner.errors import DatabaseHeld, DatabaseUnavailable, HandlersUnavailable, InternalError, JobrunnerError
 from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.groups import GroupFile, boot_id
 from jobrunner.execute.interpreter import ChildPlan
@@ -27,6 +28,7 @@ from jobrunner.portion import Portion
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
+from jobrunner.text import one_line
 from jobrunner.watch import Watch
 
 _PRUNE_SECONDS = 1.0
@@ -81,6 +83,8 @@ class Tick:
             self._work(tick_id)
         except JobrunnerError as error:
             problem = error
+        except Exception as error:  # noqa: BLE001 - the trail is closed, and one line says what it was
+            problem = self._internal(error)
         self._close(tick_id, problem)
         told = {} if problem is None else {"error": str(problem)}
         self._log.info(
@@ -93,6 +97,19 @@ class Tick:
         if problem is not None:
             raise problem
         return self._counts
+
+    def _internal(self, error: Exception) -> InternalError:
+        import traceback
+
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        # Only the first line of its words: in the next ones a server may quote a row.
+        words = (str(error).splitlines() or [""])[0]
+        told = one_line(f"{type(error).__name__}: {words}", 300)
+        self._log.error(
+            "tick", result="internal error", error=told, stack="".join(traceback.format_tb(error.__traceback__))
+        )
+        return InternalError(f"an internal error ended this tick, its runs were given back: {told} ({where})")
 
     def _work(self, tick_id: int) -> None:
         held = self._prepare()
@@ -162,7 +179,14 @@ class Tick:
         if not groups.is_usable:
             self._log.warning("state", result="unusable")
         page = BegunPage(groups.folder, self._mark, boot_id())
-        plan = ChildPlan(config.imports, config.app_dir, self._mark, tuple(config.commands), page=page)
+        plan = ChildPlan(
+            config.imports,
+            config.app_dir,
+            self._mark,
+            tuple(config.commands),
+            page=page,
+            result_limit=config.payload_limit,
+        )
         try:
             supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
         except OSError as error:

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from handlers_rows import queue
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
-from test_leases_cut_off import commits_wait
+from test_leases_cut_off import commits_wait, sessions
 from test_outage import REFUSE
 from test_recovery_invariants import (
     assert_consistent,
@@ -56,15 +58,15 @@ class Group:
         return insert_runs(self.database, count, "member", {"go": str(self.app.path("go")), **payload})
 
     @contextmanager
-    def stopped(self, count: int, **env: str) -> Iterator["subprocess.Popen[str]"]:
-        """While the block runs, ``count`` attempts have ended and nothing of it is written."""
+    def stopped(self, count: int, *, others: int = 0, **env: str) -> Iterator["subprocess.Popen[str]"]:
+        """While the block runs, ``count`` attempts have ended and nothing of it is written. ``others`` go on."""
         tick = self.jobrunner.start("tick", env={"JOBRUNNER_LOG": str(self.log), **env})
-        wait_for(lambda: len(self.app.trace()) == count, 30, "the handlers")
+        wait_for(lambda: len(self.app.trace()) == count + others, 30, "the handlers")
         os.kill(tick.pid, signal.SIGSTOP)
         self.app.release("go")
         ended = self.app.path("go.ended")
         wait_for(lambda: ended.exists() and len(ended.read_text()) == count, 30, "the ends of the handlers")
-        assert statuses(self.database) == {"running": count}
+        assert statuses(self.database) == {"running": count + others}
         yield tick
         os.kill(tick.pid, signal.SIGCONT)
 
@@ -167,19 +169,27 @@ def test_a_group_whose_commit_got_no_answer_is_found_to_be_applied(group: Group)
 
 
 @postgresql_only
-def test_the_next_runs_are_at_work_while_a_group_waits_to_be_written(group: Group) -> None:
+def test_nothing_more_is_begun_while_outcomes_wait_to_be_written(group: Group) -> None:
     assert isinstance(group.database, PostgresDatabase)
+    # One at work all the time, so that a child is there for the next ones.
+    queue(group.database, "wait_for", {"path": str(group.app.path("end"))})
     ids = group.insert(GROUP)
     with group.database.access.admin(group.database.database) as somebody:
-        with group.stopped(GROUP) as tick:
+        with group.stopped(GROUP, others=1) as tick:
             somebody.autocommit = False
             somebody.execute("LOCK TABLE job_attempts IN SHARE MODE")
-            next_ones = insert_runs(group.database, 3)
-        wait_for(lambda: {line.run_id for line in group.app.trace()} >= set(next_ones), 30, "the next runs")
-        assert [outcomes(group.database, run_id) for run_id in ids] == [[]] * GROUP
+        waiting = "pg_blocking_pids(pid) <> '{}' AND now() - query_start > interval '0.3 seconds'"
+        wait_for(lambda: sessions(group.database, waiting), 30, "outcomes that have waited for too long")
+        next_ones = insert_runs(group.database, 3)
+        # Longer than the tick takes to look for due runs again.
+        time.sleep(1.5)
+        assert {line.run_id for line in group.app.trace()}.isdisjoint(next_ones)
         somebody.rollback()
+    wait_for(lambda: {line.run_id for line in group.app.trace()} >= set(next_ones), 30, "the next runs")
+    assert [outcomes(group.database, run_id) for run_id in ids] == [["succeeded"]] * GROUP
+    group.app.release("end")
     assert wait_for_exit(tick, 0) == ""
-    assert statuses(group.database) == {"succeeded": GROUP + 3}
+    assert statuses(group.database) == {"succeeded": GROUP + 4}
     assert_consistent(group.database)
 
 

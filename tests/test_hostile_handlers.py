@@ -150,8 +150,37 @@ def forge_wait(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome="snooz
 def forge_outcome(ctx): forge(ctx, kind="report", run_id=ctx.run_id, outcome={"a": []}, error=[1], error_type={})
 
 
+def forge_anything(ctx):
+    values = [None, True, -1, 2**70, 1e308, "x" * 99, "\0", [], [[]], {}, {"a": []}, ctx.run_id]
+    for kind in ("progress", "output", "heard", "importing", "import_failed", "ready", "cancel", ""):
+        for value in values:
+            forge(ctx, kind=kind, run_id=value)
+            for name in ("progress", "text", "module", "error", "policies", "schedules"):
+                forge(ctx, kind=kind, run_id=ctx.run_id, **{name: value})
+                forge(ctx, kind=kind, **{name: [value]})
+    for value in values[:-1]:
+        forge(ctx, kind="report", run_id=value, outcome="succeeded")
+        forge(ctx, kind="report", run_id=[ctx.run_id, value], outcome=value, ended_at=value)
+
+
+def forge_times(ctx):
+    texts = {name: 10**400 for name in ("ended_at", "wait_seconds", "error", "error_type", "traceback")}
+    forge(ctx, kind="report", run_id=ctx.run_id, outcome="snoozed", **texts)
+
+
 def forge_result(ctx):
     forge(ctx, kind="report", run_id=ctx.run_id, outcome="succeeded", result={"a\0": "\ud800"})
+
+
+def programs_forge(ctx):
+    # Descriptors of ours are 3 and above; whatever these programs have inherited, they write a report to.
+    frame = json.dumps({"kind": "report", "run_id": ctx.run_id, "outcome": "succeeded"}).encode()
+    with open(os.environ["TRACE_FILE"] + "-report", "wb") as report:
+        report.write(struct.pack("!I", len(frame)) + frame)
+    write = "for fd in $(ls /proc/self/fd); do [ $fd -gt 2 ] && cat $TRACE_FILE-report >&$fd; done 2>/dev/null"
+    os.system(f"bash -c '{write}'")
+    os.spawnv(os.P_WAIT, "/bin/bash", ["bash", "-c", write])
+    raise RuntimeError("as ever")
 
 
 def leave_threads(ctx):
@@ -221,8 +250,11 @@ ENDS = {
     "forge_progress": End("succeeded"),
     "forge_nan": crash("hung up on its parent", signal.SIGKILL),
     "forge_wait": End("snoozed"),
-    "forge_outcome": End("failed", "{}"),
+    "forge_outcome": End("failed", "bad_report", None, "its child's report makes no sense"),
+    "forge_anything": End("succeeded"),
+    "forge_times": End("snoozed"),
     "forge_result": End("succeeded"),
+    "programs_forge": End("failed", "RuntimeError", None, "as ever"),
     "leave_threads": End("succeeded"),
     "leave_children": End("succeeded"),
 }

@@ -18,6 +18,14 @@ for frame in ({"kind": "importing"}, {"kind": "ready", "policies": [{}]}):
     os.write(int(sys.argv[1]), struct.pack("!I", len(body)) + body)
 time.sleep(600)
 """
+ODD_POLICIES = """
+import json, os, struct, sys, time
+from jobrunner.model import Policy
+policies = [Policy("a").as_data() | {{{odd}}}]
+body = json.dumps({{"kind": "ready", "policies": policies}}).encode()
+os.write(int(sys.argv[1]), struct.pack("!I", len(body)) + body)
+time.sleep(600)
+"""
 HIDE = """
 import signal, time
 for number in signal.valid_signals() - {9, 19}:
@@ -41,6 +49,8 @@ BROKEN = {
     "needs_another": ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
     "floods": ("print('x' * 50_000_000)\nraise RuntimeError('after the flood')\n", "after the flood"),
     "greets": (GREET, "makes no sense"),
+    "greets_with_a_list": (ODD_POLICIES.format(odd="'job_type': []"), "makes no sense"),
+    "greets_with_a_word": (ODD_POLICIES.format(odd="'concurrency': 'x'"), "makes no sense"),
     "hides": (HIDE, "it did not finish within 2s"),
 }
 # What a module may do all the same.

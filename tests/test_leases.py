@@ -174,3 +174,26 @@ def test_a_lease_is_renewed_for_as_long_as_the_handler_works(jobrunner: Commands
     assert outcomes(database, run_id) == ["succeeded"]
     assert [line.attempt for line in app.trace()] == [1]
     assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P9")
+def test_a_tick_that_claims_its_own_run_again_ends_the_first_attempt_before_it_begins(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
+    tick = jobrunner.start("tick", "--linger", "2m", "--concurrency", "2")
+    wait_for(lambda: len(app.trace()) == 1, 30, "the first attempt")
+    # As recovery and a person's retry leave it, long before the next beat.
+    columns = ("locked_by", "locked_until", "host", "lease_token", "started_at", "heartbeat_at")
+    cleared = ", ".join(f"{column} = NULL" for column in columns)
+    database.execute(f"UPDATE job_runs SET status = 'queued', attempts = 0, {cleared} WHERE id = ?", [run_id])
+    wait_for(lambda: len(app.trace()) == 2, 30, database.describe)
+    first, second = (line.pid for line in app.trace())
+    assert (is_working(first), is_working(second)) == (False, True)
+    app.release("go")
+    database.wait_until("SELECT status = 'succeeded' AS done FROM job_runs")
+    tick.terminate()
+    assert wait_for_exit(tick, 0) == ""
+    assert len(app.trace()) == 2
+    assert outcomes(database, run_id) == ["succeeded"]
+    assert_consistent(database)

@@ -18,7 +18,7 @@ from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, BrokenFrame, Frame, 
 from jobrunner.execute.groups import MARK
 from jobrunner.execute.process import Process, nameless_file
 from jobrunner.execute.tail import Chapters, Tail
-from jobrunner.payload import Payload
+from jobrunner.payload import DEFAULT_LIMIT_BYTES, Payload
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16
@@ -33,7 +33,8 @@ class ChildPlan:
 
     ``reserved`` are the job types that no handler may have, since they are commands. ``schedules``: the greeting is to
     hold those of the handlers, which a tick has no use for; ``payloads``: also which of these, each with its job type,
-    do not fit their handlers. ``page`` is where it notes which runs have been begun.
+    do not fit their handlers. ``page`` is where it notes which runs have been begun. ``result_limit`` is how many bytes
+    a result may have.
     """
 
     imports: tuple[str, ...]
@@ -43,6 +44,7 @@ class ChildPlan:
     schedules: bool = False
     payloads: tuple[tuple[str, Payload], ...] = ()
     page: BegunPage = field(default_factory=lambda: BegunPage(None))
+    result_limit: int = DEFAULT_LIMIT_BYTES
 
 
 class ChildProcess(Process):
@@ -148,6 +150,12 @@ class ChildProcess(Process):
         except (OSError, BrokenFrame):
             self._fall_silent()
         return frames
+
+    def has_unheard(self) -> bool:
+        """Whether something has arrived that ``receive`` has not taken yet."""
+        with suppress(OSError):
+            return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return False
 
     def line_up(self, frame: Frame) -> bool:
         """Put a run behind those that the child has. False: it is too long for the line, or the line is full."""

@@ -13,9 +13,9 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.execute.begun import BegunPage
 from jobrunner.execute.command import CommandLine, CommandProcess
-from jobrunner.execute.frames import Frame
 from jobrunner.execute.groups import GroupFile
 from jobrunner.execute.interpreter import ChildPlan, ChildProcess
+from jobrunner.execute.messages import Greeting, Importing, OfChild, OfRun, Report, of_child, of_run
 from jobrunner.execute.process import Process, describe_exit
 from jobrunner.model import Policy
 from jobrunner.text import one_line
@@ -47,10 +47,10 @@ class StartFailed:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A frame about a run that the child works on: ``progress``, ``output``, ``heard`` or ``report``."""
+    """What a child says of a run. Whether it works on that run is not looked up yet."""
 
     child: ChildProcess
-    frame: Frame
+    message: OfRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,10 @@ class Supervisor:
         return child
 
     def take_back(self, child: ChildProcess) -> None:
-        """The child has done its work and is idle again."""
-        child.forget_output()
-        self.idle.append(child)
+        """The child has done its work and is idle again, unless it has died since, or is about to."""
+        if child in self._all and child.silent_since is None and not child.is_being_killed:
+            child.forget_output()
+            self.idle.append(child)
 
     def turn(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
@@ -189,42 +190,46 @@ class Supervisor:
         os.close(self._wake_read)
         os.close(self.wake_descriptor)
 
+    def kill_all(self) -> None:
+        """End every process by force, and wait for that: what they worked on is to be somebody else's next."""
+        for process in self._all:
+            process.kill()
+        deadline = clock.elapsed() + _UNBURIED_SECONDS
+        while not all(process.poll() for process in self._all) and clock.elapsed() < deadline:
+            time.sleep(0.005)
+
     def listen(self, child: ChildProcess) -> list[Said]:
         """What a child at work has said by now."""
         return [event for event in self._listen(child) if isinstance(event, Said)]
 
     def _listen(self, child: ChildProcess) -> Iterator[Event]:
-        frames = child.receive()
-        if any(frame["kind"] == "report" for frame in frames):
-            # What a run has written came before its report; by now it is all there.
-            child.read_output()
-        for frame in frames:
+        has_read_output = False
+        for frame in child.receive():
             start = self._starting.get(child)
             if start is not None:
-                yield from self._greet(child, start, frame)
-            elif frame["kind"] in ("progress", "output", "heard", "report"):
-                yield Said(child, frame)
+                yield from self._greet(child, start, of_child(frame))
+            elif (message := of_run(frame, self._plan.result_limit)) is not None:
+                if isinstance(message, Report) and not has_read_output:
+                    # What a run has written came before its report; by now it is all there.
+                    has_read_output = True
+                    child.read_output()
+                yield Said(child, message)
         if child.silent_since is not None and child in self._all:
             self.unwatch(self._all[child][1])
+            if child in self.idle:
+                # It is dying, or will be killed: nobody's work is to be given to it.
+                self.idle.remove(child)
 
-    def _greet(self, child: ChildProcess, start: _Start, frame: Frame) -> Iterator[Event]:
-        if frame["kind"] == "importing":
-            start.module = str(frame.get("module", start.module))
-        elif frame["kind"] == "import_failed":
-            start.error = str(frame.get("error"))
-            child.kill()
-        elif frame["kind"] == "ready":
-            try:
-                policies = [Policy.from_data(data) for data in frame["policies"]]
-                schedules = [dict(data) for data in frame.get("schedules", ())]
-                misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
-            except (KeyError, TypeError, ValueError, OverflowError):
-                start.error = "its greeting makes no sense"
-                child.kill()
-                return
+    def _greet(self, child: ChildProcess, start: _Start, message: OfChild | None) -> Iterator[Event]:
+        if isinstance(message, Importing):
+            start.module = message.module
+        elif isinstance(message, Greeting):
             del self._starting[child]
             self.idle.append(child)
-            yield Ready(child, policies, schedules, misfits)
+            yield Ready(child, message.policies, message.schedules, message.misfits)
+        elif message is not None:
+            start.error = message.error
+            child.kill()
 
     def _ask_who_can_write(self) -> None:
         """Have the next wait end as soon as a child takes more of what it is to be sent."""

@@ -1,0 +1,108 @@
+"""How often handlers really run, by a ledger outside the database: once; after a kill no more than a group twice."""
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import App, Commands, Database, wait_for
+from test_recovery_invariants import assert_consistent, statuses, wait_for_exit
+
+NOTED = """
+LEDGER = os.open(os.environ["TRACE_FILE"] + "-ledger", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+@job("noted", max_attempts=3)
+def noted(ctx: Context):
+    os.write(LEDGER, b"%d\\n" % ctx.run_id)
+"""
+GROUP = 256
+PLACES = 4
+MINUTE = 60.0
+
+
+@pytest.fixture
+def ledger(app: App) -> Path:
+    """One line for each call of a handler: the id of its run."""
+    app.add(NOTED)
+    path = app.path("trace-ledger")
+    path.touch()
+    return path
+
+
+def insert_due(database: Database, count: int) -> None:
+    """By one statement of the database's own: a million rows are too many to send."""
+    now = database.now()
+    database.execute(
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
+        " SELECT 'noted', '{}', 'queued', 0, ?, ?, ? FROM numbers",
+        [count, now, now, now],
+    )
+
+
+def lines(ledger: Path) -> int:
+    with ledger.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def wait_for_lines(ledger: Path, count: int, seconds: float) -> None:
+    """Until the ledger has so many, or the time is over."""
+    ends_at = time.monotonic() + seconds
+    while lines(ledger) < count and time.monotonic() < ends_at:
+        time.sleep(0.1)
+
+
+def runs_more_than_once(ledger: Path) -> int:
+    return sum(times > 1 for times in Counter(ledger.read_bytes().split()).values())
+
+
+@pytest.mark.promise("P1", "P7")
+def test_a_tick_killed_in_a_busy_drain_has_no_more_than_a_group_done_twice(
+    jobrunner: Commands, database: Database, ledger: Path
+) -> None:
+    insert_due(database, 4_000)
+    tick = jobrunner.start("tick", "--concurrency", PLACES)
+    wait_for(lambda: lines(ledger) >= 2_500, 60, "five eighths of the runs")
+    os.kill(tick.pid, signal.SIGKILL)
+    assert tick.wait(30) == -signal.SIGKILL
+    wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
+    for _ in range(2):
+        # The leases are over; then the wait of those that were charged with a lost attempt.
+        database.move_clock(timedelta(hours=1))
+        jobrunner.tick()
+    assert statuses(database) == {"succeeded": 4_000}
+    assert runs_more_than_once(ledger) <= GROUP + PLACES
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P2")
+@pytest.mark.parametrize(
+    "count",
+    [
+        10_000,
+        *(pytest.param(count, marks=[pytest.mark.long, pytest.mark.timeout(3600)]) for count in (120_000, 1_000_000)),
+    ],
+)
+def test_every_run_of_a_long_queue_is_executed_once_by_ticks_that_overlap_and_listen(
+    jobrunner: Commands, database: Database, ledger: Path, count: int
+) -> None:
+    insert_due(database, count)
+    ticks: list[subprocess.Popen[str]] = []
+    while lines(ledger) < count:
+        # As by cron, on two hosts: each relieves the one before, and works beside it meanwhile.
+        ticks += [jobrunner.start("tick", "--linger", "2m", env={"JOBRUNNER_HOST": host}) for host in ("one", "two")]
+        wait_for_lines(ledger, count, MINUTE)
+        assert [tick.returncode for tick in ticks if tick.poll()] == []
+    database.wait_until("SELECT count(*) = 0 AS written FROM job_runs WHERE status <> 'succeeded'")
+    for tick in ticks:
+        if tick.poll() is None:
+            tick.terminate()
+    assert [wait_for_exit(tick, 0) for tick in ticks] == [""] * len(ticks)
+    assert (lines(ledger), runs_more_than_once(ledger)) == (count, 0)
+    assert database.value("SELECT count(*) FROM job_attempts") == count

@@ -1,0 +1,194 @@
+"""What comes from a child is checked once, where it comes in: whatever a frame holds, it is dropped or typed."""
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobrunner import model
+from jobrunner.backoff import polynomial, waits
+from jobrunner.execute.frames import Frame, Inbox, encode
+from jobrunner.execute.messages import (
+    OUTCOMES,
+    Greeting,
+    Heard,
+    ImportFailed,
+    Importing,
+    Output,
+    Progress,
+    Report,
+    of_child,
+    of_run,
+)
+from jobrunner.model import Policy
+from jobrunner.payload import check_payload
+
+LIMIT = 1000
+REAL: list[Frame] = [
+    {"kind": "importing", "module": "handlers"},
+    {"kind": "import_failed", "module": "handlers", "error": "no"},
+    {"kind": "ready", "policies": [Policy("a").as_data(), Policy("b", backoff=waits("1s", "2s")).as_data()]},
+    {
+        "kind": "ready",
+        "policies": [Policy("c", timeout=None, concurrency=3, is_async=True, backoff=polynomial()).as_data()],
+        "schedules": [{"name": "nightly"}],
+        "misfits": [None, "no"],
+    },
+    {"kind": "progress", "run_id": 7, "progress": {"done": 1, "total": 2.5, "message": "ä"}},
+    {"kind": "output", "run_id": 7, "text": "line\n"},
+    {"kind": "heard", "run_id": 7},
+    {"kind": "report", "run_id": 7, "outcome": "succeeded", "ended_at": 1.5, "result": {"a": [1]}},
+    {"kind": "report", "run_id": 7, "outcome": "not_begun"},
+    {
+        "kind": "report",
+        "run_id": 7,
+        "outcome": "failed",
+        "ended_at": 2,
+        "was_told": True,
+        "is_last": True,
+        "error_type": "E",
+        "error": "e",
+        "traceback": "t",
+        "wait_seconds": 60.0,
+    },
+]
+numbers = st.integers() | st.sampled_from([0, -1, 2**63, 10**400, 1e308, -0.0]) | st.floats(allow_nan=False)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | st.text() | st.sampled_from(["\0", "\ud800", "x" * 50_000]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+KINDS = sorted({frame["kind"] for frame in REAL})
+PARTS = sorted({name for frame in REAL for name in frame} - {"kind"})
+anything = st.builds(
+    lambda kind, parts: {**parts, "kind": kind},
+    st.sampled_from(KINDS) | st.text(),
+    st.dictionaries(st.sampled_from(PARTS) | st.text(), values, max_size=6),
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> Frame:
+    """A real frame in which one value, at whatever depth, is another or missing."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, dict) and value and draw(st.integers(0, 3)):
+            name = draw(st.sampled_from(sorted(value)))
+            rest = {key: item for key, item in value.items() if key != name}
+            return rest if draw(st.integers(0, 5)) == 0 else {**rest, name: change(value[name])}
+        if isinstance(value, list) and value and draw(st.integers(0, 3)):
+            return [change(value[0]), *value[1:]]
+        return draw(values)
+
+    frame = draw(st.sampled_from(REAL))
+    name = draw(st.sampled_from(sorted(set(frame) - {"kind"})))
+    return {**frame, name: change(frame[name])}
+
+
+@given(anything | mutated())
+def test_whatever_a_frame_holds_it_is_dropped_or_typed(frame: Frame) -> None:
+    try:
+        (received,) = Inbox().feed(encode(frame))
+    except ValueError:
+        return  # infinity: no child of ours can send it
+    assert_typed_of_child(of_child(received))
+    assert_typed_of_run(of_run(received, LIMIT))
+
+
+def assert_typed_of_child(message: object) -> None:
+    if isinstance(message, Importing):
+        assert_text(message.module, 1000)
+    elif isinstance(message, ImportFailed):
+        assert_text(message.error, 10_000)
+    elif isinstance(message, Greeting):
+        assert all(isinstance(each, dict) for each in message.schedules)
+        assert all(each is None or isinstance(each, str) for each in message.misfits)
+        for policy in message.policies:
+            assert 1 <= policy.max_attempts <= 1000
+            assert policy.timeout is None or policy.timeout > timedelta(0)
+            assert timedelta(0) <= policy.backoff.wait(3) <= timedelta(days=365)
+            assert policy.concurrency is None or 1 <= policy.concurrency <= 10_000
+            assert {policy.job_type: policy.is_async}
+            assert Policy.from_data(policy.as_data()) == policy
+    else:
+        assert message is None
+
+
+def assert_typed_of_run(message: object) -> None:
+    if message is None:
+        return
+    assert isinstance(message, Progress | Output | Heard | Report)
+    assert type(message.run_id) is int
+    assert 0 < message.run_id < 2**63
+    if isinstance(message, Progress):
+        assert check_payload(message.progress, 4096) == message.progress
+    elif isinstance(message, Output):
+        assert_text(message.text, 16 * 1024)
+    elif isinstance(message, Report):
+        assert message.outcome in OUTCOMES
+        assert message.ended_at is None or math.isfinite(message.ended_at)
+        assert message.wait is None or timedelta(0) <= message.wait <= timedelta(days=3650)
+        for text, most in ((message.error_type, 200), (message.error, 10_000), (message.traceback, 33_000)):
+            assert text is None or assert_text(text, most) is None
+        check_payload({"result": message.result}, LIMIT + 20)
+
+
+def assert_text(text: object, most: int) -> None:
+    assert isinstance(text, str)
+    assert len(text) <= most
+
+
+@pytest.mark.parametrize("frame", REAL, ids=lambda frame: frame["kind"])
+def test_what_a_child_of_ours_says_arrives(frame: Frame) -> None:
+    message = of_run(frame, LIMIT) or of_child(frame)
+    assert message is not None
+    told = message._asdict()
+    if isinstance(message, Greeting):
+        told = {
+            "schedules": message.schedules,
+            "misfits": message.misfits,
+            "policies": [policy.as_data() for policy in message.policies],
+        }
+    elif isinstance(message, Report):
+        told["wait_seconds"] = (wait := told.pop("wait")) and wait.total_seconds()
+    assert {name: value for name, value in told.items() if value} == {
+        name: value for name, value in frame.items() if name in told
+    }
+
+
+POLICY = Policy("a").as_data()
+BAD_POLICIES: dict[str, Any] = {
+    "no object": 1,
+    "empty": {},
+    "a list for a name": {**POLICY, "job_type": ["a"]},
+    "an unusable name": {**POLICY, "job_type": "a b"},
+    "a word for a limit": {**POLICY, "concurrency": "x"},
+    "a limit beyond any": {**POLICY, "concurrency": 10**30},
+    "endless attempts": {**POLICY, "max_attempts": 10**30},
+    "an endless timeout": {**POLICY, "timeout_seconds": 10**400},
+    "a word for a flag": {**POLICY, "is_async": "no"},
+    "no backoff": {**POLICY, "backoff": None},
+    "a backoff of words": {**POLICY, "backoff": {**POLICY["backoff"], "seconds": ["x"]}},
+    "a backoff of nothing": {**POLICY, "backoff": {**POLICY["backoff"], "seconds": []}},
+    "a shape of its own": {**POLICY, "backoff": {**POLICY["backoff"], "shape": "waits", "seconds": [-1]}},
+    "an unknown word": {**POLICY, "on_stop": "explode"},
+}
+
+
+@pytest.mark.parametrize("policy", BAD_POLICIES.values(), ids=BAD_POLICIES)
+def test_a_greeting_with_a_policy_that_no_handler_can_have_is_refused(policy: Any) -> None:
+    assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its greeting makes no sense")
+
+
+def test_a_result_larger_than_any_may_be_is_not_kept() -> None:
+    report: Frame = {"kind": "report", "run_id": 1, "outcome": "succeeded", "result": "x" * LIMIT}
+    assert of_run(report, LIMIT) == Report(1, "succeeded")
+    assert of_run(report, 2 * LIMIT) == Report(1, "succeeded", result="x" * LIMIT)
+
+
+def test_the_largest_policy_that_can_be_declared_is_taken() -> None:
+    policy = Policy("a", max_attempts=1000, concurrency=10_000, max_waiting=model.MOST_WAITING)
+    assert of_child({"kind": "ready", "policies": [policy.as_data()]}) == Greeting([policy], [], [])
