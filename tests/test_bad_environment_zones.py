@@ -10,7 +10,8 @@ from harness import App, Commands, Database
 from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 PACKAGE_ONLY = {"PYTHONTZPATH": ""}
-BERLIN = ["--type", "letters", "--cron", "0 * * * *", "--timezone", "Europe/Berlin"]
+LETTER = ["--type", "letters", "--payload", '{"name": "x"}', "--cron", "0 * * * *"]
+BERLIN = [*LETTER, "--timezone", "Europe/Berlin"]
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_utc_needs_no_time_zone_database(
     jobrunner: Commands, app: App, database: Database, neither: dict[str, str]
 ) -> None:
     letters(app)
-    assert "next slot" in add(jobrunner, "hourly", *BERLIN[:-2], env=neither)
+    assert "next slot" in add(jobrunner, "hourly", *LETTER, env=neither)
     all_are_civil(jobrunner, env=neither)
     database.move_clock(timedelta(hours=1))
     is_civil(run_in(jobrunner, 'exec "$@"', "tick", env=neither), 0)
@@ -65,7 +66,7 @@ def test_a_lost_time_zone_database_costs_no_slot(
     go_to(database, utc(2026, 5, 1, 12))
     # No tick ends a run here, and a slot is not to be passed over for that.
     jobrunner("schedule", "add", "berlin", *BERLIN, "--overlap", "allow")
-    jobrunner("schedule", "add", "plain", *BERLIN[:-2], "--overlap", "allow")
+    jobrunner("schedule", "add", "plain", *LETTER, "--overlap", "allow")
     for hour in (13, 14):
         go_to(database, utc(2026, 5, 1, hour, 0, 1))
         is_civil(run_in(jobrunner, 'exec "$@"', "tick", env=neither | NO_HANDLERS), 0)

@@ -1,13 +1,13 @@
 """A tick that is killed costs an attempt to each run that it had begun, and to none that only waited in its hands."""
 
-import os
 import signal
 from collections import Counter
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, status_of, wait_for_attempts
+from handlers_rows import attempts_of, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
+from line_jobs import ONE, QUICK
 from test_begin_before import ASYNC, COMMAND, stopped_at
 from test_recovery_invariants import assert_consistent, insert_runs
 
@@ -24,17 +24,15 @@ def killed_at(point: str, jobrunner: Commands) -> None:
 def test_runs_that_waited_for_a_child_of_a_killed_tick_are_not_charged_and_those_begun_are(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    app.add("""
-        @job("quick", max_attempts=1)
-        def quick(ctx: Context):
-            leave_trace(ctx)
-            time.sleep(0.002)
-    """)
-    runs = insert_runs(database, 400, "quick")
-    tick = jobrunner.start("tick")
-    wait_for_attempts(app, 150)
-    os.kill(tick.pid, signal.SIGKILL)
-    tick.wait(10)
+    app.add(QUICK)
+    once = {"max_attempts": 1}
+    runs = insert_runs(database, 40, "quick", priority=9, **once)
+    # Kills the tick as soon as others wait behind it.
+    kills = {"act": "signal", "number": signal.SIGKILL, "path": str(app.path("never"))}
+    runs.append(queue(database, "quick", kills, priority=5, **once))
+    runs += insert_runs(database, 60, "quick", **once)
+    killed = jobrunner.tick(env=ONE, check=False)
+    assert killed.returncode == -signal.SIGKILL
     wait_for(lambda: not jobrunner.leftover_processes(), 20, "the end of the children")
     begun = {line.run_id for line in app.trace()}
     held = {row["id"] for row in database.query("SELECT id FROM job_runs WHERE status = 'running'")}

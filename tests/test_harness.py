@@ -164,8 +164,8 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
 def test_commands_see_a_bare_environment(jobrunner: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBRUNNER_SOMETHING", "of the developer's own")
     seen = jobrunner.environment({"EXTRA": "1", "TRACE_FILE": None})
-    assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "EXTRA"} | {
-        f"JOBRUNNER_{name}" for name in ("APP_DIR", "IMPORT", "DATABASE_URL", "STATE_DIR", "TEST_ID")
+    assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "EXTRA", "TEST_ID_OF_JOBRUNNER"} | {
+        f"JOBRUNNER_{name}" for name in ("APP_DIR", "IMPORT", "DATABASE_URL", "STATE_DIR")
     }
 
 
