@@ -28,7 +28,8 @@ def recover(config: Config, database: Database, log: Log, counts: Counter[str]) 
     expired = database.read(endings.expired_runs)
     # Before the runs are claimable again: the old handler must not be at work beside the new one.
     owners = {run.owner for run in expired if run.host == config.host and run.owner is not None}
-    live = database.read(partial(endings.live_runs, owners=owners)) if owners else set[int]()
+    held = database.read(partial(endings.held_runs, owners=owners)) if owners else set[int]()
+    live = held.difference(run.run_id for run in expired)
     killed = kill_leftovers(folders.for_state(config.state_dir), owners, live)
     if killed:
         log.warning("leftovers", result="killed", processes=killed)

@@ -139,7 +139,7 @@ BUSY: dict[str, Call] = {
     "endings.finalize_all": lambda connection: endings.finalize_all(connection, OWNER, ALL_DONE),
     "endings.recover": lambda connection: endings.recover(connection, 100),
     "endings.recover some": lambda connection: endings.recover(connection, 20, only=range(2_000_021, 2_000_041)),
-    "endings.live_runs": lambda connection: endings.live_runs(connection, [OWNER.name]),
+    "endings.held_runs": lambda connection: endings.held_runs(connection, [OWNER.name]),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "ticks.prune nothing old": pruning(),
     "runs.enqueue": lambda connection: runs.enqueue(connection, NewRun("known", "{}")),

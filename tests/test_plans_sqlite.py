@@ -77,7 +77,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "the idle statement",
         "endings.recover",
         "endings.expired_runs",
-        "endings.live_runs",
+        "endings.held_runs",
         "claims.claim",
     ):
         assert "job_runs_lease" in used[name], (name, used[name])

@@ -113,11 +113,11 @@ def expired_runs(connection: Connection) -> list[Expired]:
     return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
 
 
-def live_runs(connection: Connection, owners: Collection[str]) -> set[int]:
-    """The runs that these owners hold, and whose leases are not over. Expects any transaction."""
+def held_runs(connection: Connection, owners: Collection[str]) -> set[int]:
+    """The runs that these owners hold, whether or not their leases are over. Expects any transaction."""
     columns = job_runs.c
     held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
-    return set(connection.execute(held.where(columns.id.not_in(select(job_recoverable.c.id)))).scalars())
+    return set(connection.execute(held).scalars())
 
 
 def recover(
