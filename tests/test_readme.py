@@ -2,18 +2,19 @@
 
 import re
 import subprocess
-import sys
 import tomllib
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
 
 import pages
 from harness import App, Commands, Database
 from jobrunner import config, jobfile, lifecycle, registry
+from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued, Entry
 from jobrunner.errors import ConfigurationError
 
@@ -132,27 +133,29 @@ def test_named_make_targets_exist(target):
 
 
 def test_every_command_is_in_the_readme():
-    done = subprocess.run([sys.executable, "-m", "jobrunner", "--help"], capture_output=True, text=True, check=True)
-    for command in re.findall(r"^  (\w+) ", done.stdout.split("Commands:")[1], re.MULTILINE):
+    for command in re.findall(r"^  (\w+) ", help_of().split("Commands:")[1], re.MULTILINE):
         assert f"`jobrunner {command}" in README
+
+
+def help_of(*command: str) -> str:
+    """What a command's --help says."""
+    done = CliRunner().invoke(cli, [*command, "--help"], prog_name="jobrunner")
+    assert done.exit_code == 0
+    return done.stdout
 
 
 def test_no_command_or_option_in_the_readme_is_invented():
     for command, row in re.findall(r"^\| `jobrunner ((?:schedule )?\w+)[^|]*\|(.*)$", README, re.MULTILINE):
-        asked = [sys.executable, "-m", "jobrunner", *command.split(), "--help"]
-        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        said = help_of(*command.split())
         for option in re.findall(r"`(--[a-z-]+)", row):
-            assert option in done.stdout, f"{command} {option}"
+            assert option in said, f"{command} {option}"
 
 
 def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_readme():
-    asked = [sys.executable, "-m", "jobrunner", "schedule"]
-    done = subprocess.run([*asked, "--help"], capture_output=True, text=True, check=True)
-    commands = re.findall(r"^  (\w+) ", done.stdout.split("Commands:")[1], re.MULTILINE)
+    commands = re.findall(r"^  (\w+) ", help_of("schedule").split("Commands:")[1], re.MULTILINE)
     assert {"add", "edit", "backfill"} <= set(commands)
     assert [each for each in commands if f"`jobrunner schedule {each}" not in README] == []
-    done = subprocess.run([*asked, "edit", "--help"], capture_output=True, text=True, check=True)
-    options = set(re.findall(r"^  (--[a-z-]+)", done.stdout, re.MULTILINE)) - {"--env-file", "--config"}
+    options = set(re.findall(r"^  (--[a-z-]+)", help_of("schedule", "edit"), re.MULTILINE)) - {"--env-file", "--config"}
     assert [each for each in options if f"`{each}`" not in README] == []
 
 

@@ -1,5 +1,6 @@
 """Reading jobrunner.toml: every mistake is told with its key, and what is right is read."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,12 @@ def test_a_job_needs_no_more_than_its_command(tmp_path: Path) -> None:
 def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text(GOOD)
-    assert jobfile.read(file) is jobfile.read(file)
+    before = file.stat()
+    jobfile.read(file)
+    # As long, and as old, as before: only who reads it again sees another name.
+    file.write_text(GOOD.replace("jobs.x", "jobs.y"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert set(jobfile.read(file).commands) == {"x"}
     file.write_text(GOOD.replace("jobs.x", "jobs.why"))
     assert set(jobfile.read(file).commands) == {"why"}
 
