@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness import App, Commands, Database
 from harness.commands import Completed, describe
+from harness.declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 
 
 def refused(done: Completed, code: int, *says: str) -> None:

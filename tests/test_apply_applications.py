@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from declarations import applied, declare, definitions, everything, nothing, one
 from harness import App, Commands, Database
-from slots import NO_HANDLERS
+from harness.declarations import applied, declare, definitions, everything, nothing, one
+from harness.slots import NO_HANDLERS
 from test_apply import refused
 
 SHOP = {"JOBRUNNER_APPLICATION": "shop", **NO_HANDLERS}

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 
 HANDLERS = """
 import asyncio, ctypes, threading

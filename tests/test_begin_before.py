@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers_rows import attempts_of, make_due, queue, run_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempts_of, make_due, queue, run_of
 from jobrunner import clock
 from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.execute.launch import LATE

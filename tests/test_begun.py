@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
-from line_jobs import ONE, QUICK
+from harness.handlers_rows import attempts_of, queue, run_of, status_of
+from harness.line_jobs import ONE, QUICK
 from test_begin_before import ASYNC, COMMAND, stopped_at
 from test_recovery_invariants import assert_consistent, insert_runs
 

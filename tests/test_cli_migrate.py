@@ -13,9 +13,9 @@ import pytest
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
+from harness.schemas import objects, schema
 from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
-from schemas import objects, schema
 
 COMMANDS = [
     ["tick"],

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from command_jobs import python, shell, write_jobs
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.command_jobs import python, shell, write_jobs
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 
 # A child that obeys, and one that ignores SIGTERM and has a child of its own that ignores it, too.
 FAMILY = """

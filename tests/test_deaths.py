@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, wait_for
-from line_jobs import ONE, QUICK, begun, ends
+from harness.line_jobs import ONE, QUICK, begun, ends
 from test_recovery_invariants import assert_consistent, insert_runs, wait_for_exit
 
 DYING = """

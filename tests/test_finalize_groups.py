@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import queue
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
+from harness.handlers_rows import queue
 from test_leases_cut_off import commits_wait, sessions
 from test_outage import REFUSE
 from test_recovery_invariants import (

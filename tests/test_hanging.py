@@ -18,10 +18,10 @@ import pytest
 
 from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.databases import Copies
+from harness.silence import silent_after
 from jobrunner.store import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
-from silence import silent_after
 from test_cli_migrate import COMMANDS as WITH_A_SCHEMA
 
 COMMANDS = [*WITH_A_SCHEMA, ["migrate"], ["enqueue", "echo", "--key", "k"]]

@@ -6,8 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import (
+    attempt_of,
+    attempts_of,
+    queue,
+    run_of,
+    status_of,
+    wait_for_attempts,
+    wait_until_running,
+)
 
 POISON = """
 import signal

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, postgresql_only
+from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner.model import Owner, Policy
 from jobrunner.store import claims
 from jobrunner.store.claims import Claim, ClaimRequest
 from jobrunner.store.database import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from slots import NO_HANDLERS, go_to, utc
 
 HANDLERS = '''
 from jobrunner import HandlerStopped

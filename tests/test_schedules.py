@@ -8,9 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from unit import vixie
+from harness import App, Commands, Database, vixie
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 BERLIN = "Europe/Berlin"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from test_schedules import debian_slots, ticks_at_once
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from test_schedules import add, debian_slots
 
 BERLIN = "Europe/Berlin"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, utc
+from harness.slots import NO_HANDLERS, go_to, utc
 from test_recovery_invariants import insert_runs
 
 NOON = utc(2026, 5, 1, 12)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 
 from harness import Database
+from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
 from jobrunner.store import claims, endings, holding, runs
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.endings import Refusal
 from jobrunner.store.runs import Enqueued, NewRun
-from run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 
 LEASE = timedelta(seconds=60)
 PLACES = 3

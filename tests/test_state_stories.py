@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness import Database
+from harness.run_model import POLICIES
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.store.claims import ClaimRequest
-from run_model import POLICIES
 from test_state_machine import ENDS, LEASE, OWNERS, PLACES, Runs
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import command_line
 
 HANDLERS = """

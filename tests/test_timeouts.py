@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers_rows import attempt_of, make_due, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, make_due, queue, run_of, status_of
 
 SLOW = r"""
 import signal, subprocess, sys
