@@ -3,9 +3,8 @@
 from typing import Any
 
 from harness import App, Commands, Database
-from harness.declarations import applied, declare, definitions, everything, nothing, one
+from harness.declarations import applied, declare, definitions, everything, nothing, one, refused
 from harness.slots import NO_HANDLERS
-from test_apply import refused
 
 SHOP = {"JOBRUNNER_APPLICATION": "shop", **NO_HANDLERS}
 BLOG = {"JOBRUNNER_APPLICATION": "blog", **NO_HANDLERS}

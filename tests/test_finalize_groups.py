@@ -14,17 +14,8 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
 from harness.handlers_rows import queue
-from test_leases_cut_off import commits_wait, sessions
-from test_outage import REFUSE
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    outcomes,
-    read_log,
-    snapshot,
-    statuses,
-    wait_for_exit,
-)
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, snapshot, statuses, wait_for_exit
+from harness.obstacles import REFUSE, commits_wait, sessions
 
 GROUP = 30
 MEMBER = '''

@@ -18,11 +18,11 @@ import pytest
 
 from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.databases import Copies
+from harness.schemas import WITH_A_SCHEMA
 from harness.silence import silent_after
 from jobrunner.store import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
-from test_cli_migrate import COMMANDS as WITH_A_SCHEMA
 
 COMMANDS = [*WITH_A_SCHEMA, ["migrate"], ["enqueue", "echo", "--key", "k"]]
 # What may write many rows may take its time, once the database has answered.

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from test_hanging_hosts import is_stopped
-from test_recovery_invariants import insert_runs, outcomes
+from harness.invariants import insert_runs, outcomes
+from harness.processes import is_stopped
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 LEASE = {"JOBRUNNER_LEASE": "8s"}

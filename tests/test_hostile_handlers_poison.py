@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from harness import App, Commands, Database, wait_for
+from harness import App, Commands, Database
 from harness.handlers_rows import (
     attempt_of,
     attempts_of,
@@ -16,6 +16,7 @@ from harness.handlers_rows import (
     wait_for_attempts,
     wait_until_running,
 )
+from harness.stops import wait_until_gone
 
 POISON = """
 import signal
@@ -28,10 +29,6 @@ def poison(ctx: Context):
     time.sleep(600)
 """
 LEASE = {"JOBRUNNER_LEASE": "2s"}
-
-
-def wait_until_gone(jobrunner: Commands) -> None:
-    wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
 @pytest.mark.promise("P7")

@@ -6,8 +6,8 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.handlers_rows import queue
+from harness.invariants import insert_runs
 from harness.line_jobs import ONE, QUICK, begun, ends, warm_up
-from test_recovery_invariants import insert_runs
 
 TAIL = 16 * 1024
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness import App, Commands, Database, PrivatePostgres, wait_for
 from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
-from test_stop import check_clean_exit, log_lines, start_tick, wait_until_at_work
+from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
 
 HANDLERS = """
 @job("fresh", timeout="5m", kill_after="20s", on_stop="drop")

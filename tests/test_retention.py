@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database
-from test_recovery_invariants import read_log
+from harness.database import numbers
+from harness.invariants import read_log
 
 DAY = timedelta(days=1)
 KEEP = {"SUCCEEDED": 2, "CANCELLED": 4, "DEAD": 6, "TICKS": 3, "EVENTS": 5}
@@ -139,12 +140,6 @@ def test_ticks_and_events_have_their_time(jobrunner: Commands, database: Databas
     database.move_clock(2 * DAY)
     tick(jobrunner)
     assert database.value("SELECT count(*) AS events FROM job_events") == 0
-
-
-def numbers(database: Database, count: int) -> str:
-    if database.name == "postgresql":
-        return f"SELECT n FROM generate_series(1, {count}) AS n"
-    return f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"
 
 
 def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database: Database) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness import App, Database, wait_for
 from harness.handlers_rows import queue
-from test_recovery_invariants import insert_runs
+from harness.invariants import insert_runs
 
 QUICK = '''
 import select
