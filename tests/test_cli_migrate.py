@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ import pytest
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, sqlite_only
 from harness.binaries import find_binaries
+from harness.handlers_rows import queue
 from harness.schemas import WITH_A_SCHEMA, objects, schema
 from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
@@ -167,11 +167,7 @@ def test_missing_tables(jobrunner: Commands, empty: Database, words: list[str]) 
 def test_a_schema_that_does_not_serve_this_code(
     jobrunner: Commands, database: Database, words: list[str], change: str, remedy: str
 ) -> None:
-    database.execute(
-        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
-        " VALUES ('echo', '{}', 'queued', 0, ?, ?, ?)",
-        [datetime(2026, 1, 1, tzinfo=UTC)] * 3,
-    )
+    queue(database, "echo")
     database.execute(change)
     before = everything(database)
     refused = jobrunner(*words, check=False)
