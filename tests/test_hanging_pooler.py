@@ -14,15 +14,14 @@ import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from harness.debian import NoPgBouncer, find_pgbouncer
 from harness.invariants import insert_runs, outcomes
 from harness.processes import is_stopped
 
-PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 LEASE = {"JOBRUNNER_LEASE": "8s"}
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(PROGRAM is None, reason="there is no pgbouncer here; as root: apt-get install pgbouncer"),
     postgresql_only,
 ]
 
@@ -41,6 +40,7 @@ pool_mode = transaction
 
 class Bouncer:
     def __init__(self, database: PostgresDatabase, folder: Path) -> None:
+        program, environment = find_pgbouncer()
         parts = urlsplit(database.url)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
@@ -62,7 +62,8 @@ class Bouncer:
         # Not below the folder of the tests, which nobody else may enter.
         with open(settings) as given:
             self.process = subprocess.Popen(
-                [str(PROGRAM), "--quiet", *as_nobody, f"/dev/fd/{given.fileno()}"],
+                [str(program), "--quiet", *as_nobody, f"/dev/fd/{given.fileno()}"],
+                env={**os.environ, **environment},
                 pass_fds=[given.fileno()],
                 cwd="/",
                 stdout=subprocess.DEVNULL,
@@ -85,7 +86,10 @@ class Bouncer:
 
 @pytest.fixture
 def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
-    made = Bouncer(database, tmp_path)
+    try:
+        made = Bouncer(database, tmp_path)
+    except NoPgBouncer as problem:
+        pytest.skip(str(problem))
     yield made
     made.process.kill()
     made.process.wait()

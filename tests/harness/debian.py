@@ -1,4 +1,4 @@
-"""Debian's cron and libfaketime: from the system, else unpacked from their packages into a folder of our own.
+"""Debian's cron, libfaketime and pgbouncer: from the system, else unpacked from their packages into our own folder.
 
 Unpacked, not installed: no daemon is started, and nothing on the machine changes.
 """
@@ -9,18 +9,24 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = ("cron", "libfaketime")
+CRON_PACKAGES = ("cron", "libfaketime")
+# With the libraries that a small machine may not have.
+PGBOUNCER_PACKAGES = ("pgbouncer", "libc-ares2", "libevent-2.1-7")
 STEP_SECONDS = 60
 UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
 class NoCron(Exception):
     """A cron daemon cannot be run here; the message says why."""
+
+
+class NoPgBouncer(Exception):
+    """A PgBouncer cannot be had here; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def find_programs() -> CronPrograms:
         return installed
     try:
         with one_at_a_time():
-            unpacked = programs_below(unpack())
+            unpacked = programs_below(unpack("cron", CRON_PACKAGES))
     except (OSError, subprocess.SubprocessError) as problem:
         if installed.is_complete:
             return installed
@@ -87,19 +93,21 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def cache_folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"jobrunner-cron-{os.geteuid()}"
+def cache_folder(name: str = "cron") -> Path:
+    return Path(tempfile.gettempdir()) / f"jobrunner-{name}-{os.geteuid()}"
 
 
-def unpack() -> Path:
-    place = cache_folder()
+def unpack(name: str, packages: Sequence[str]) -> Path:
+    place = cache_folder(name)
     if not place.exists():
-        draft = Path(tempfile.mkdtemp(prefix="jobrunner-cron-"))
+        draft = Path(tempfile.mkdtemp(prefix=f"jobrunner-{name}-"))
         try:
-            download(draft)
+            draft.chmod(0o755)  # programs that step down from root go on reading their libraries
+            download(draft, packages)
             for package in draft.glob("*.deb"):
                 run("dpkg-deb", "-x", str(package), str(draft), cwd=draft)
                 package.unlink()
+            draft.chmod(0o755)  # the packages bring a mode of their own
             draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -108,13 +116,28 @@ def unpack() -> Path:
     return place
 
 
-def download(folder: Path) -> None:
+def download(folder: Path, packages: Sequence[str]) -> None:
     try:
-        run("apt-get", "download", *PACKAGES, cwd=folder)
+        run("apt-get", "download", *packages, cwd=folder)
     except subprocess.CalledProcessError:  # the lists of packages are missing or old
         run("apt-get", "update", cwd=folder)
-        run("apt-get", "download", *PACKAGES, cwd=folder)
+        run("apt-get", "download", *packages, cwd=folder)
 
 
 def run(*command: str, cwd: Path) -> None:
     subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=STEP_SECONDS)
+
+
+@functools.cache
+def find_pgbouncer() -> tuple[Path, Mapping[str, str]]:
+    """The program and the environment that it needs. Raises NoPgBouncer."""
+    installed = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if installed is not None:
+        return Path(installed), {}
+    try:
+        with one_at_a_time():
+            root = unpack("pgbouncer", PGBOUNCER_PACKAGES)
+    except (OSError, subprocess.SubprocessError) as problem:
+        raise NoPgBouncer(f"no pgbouncer here, and its package cannot be had: {problem}") from problem
+    libraries = sorted({str(path.parent) for path in (root / "usr/lib").rglob("*.so.*")})
+    return root / "usr/sbin/pgbouncer", {"LD_LIBRARY_PATH": ":".join(libraries)}

@@ -20,7 +20,7 @@ PLAIN_LOCALE = {"LANG": "C.UTF-8"}
 def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) -> bool:
     """Whether a copy of the starter is the same to a test as the script."""
     return (
-        sys.platform == "linux"
+        hasattr(os, "pidfd_open")
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
         and places.is_plain(environment)
