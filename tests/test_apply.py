@@ -4,16 +4,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness import App, Commands, Database
-from harness.commands import Completed, describe
-
-
-def refused(done: Completed, code: int, *says: str) -> None:
-    """The apply ended with one line that says all this."""
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), describe(done)
-    assert done.stderr.startswith("jobrunner: ")
-    assert [each for each in says if each not in done.stderr] == [], done.stderr
+from harness.declarations import (
+    CODE,
+    FILE,
+    NAMES,
+    applied,
+    declare,
+    definitions,
+    everything,
+    nothing,
+    one,
+    refused,
+    trail,
+)
 
 
 @pytest.mark.promise("P12")

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from declarations import applied, declare, definitions, everything, nothing, one
 from harness import App, Commands, Database
-from slots import NO_HANDLERS
-from test_apply import refused
+from harness.declarations import applied, declare, definitions, everything, nothing, one, refused
+from harness.slots import NO_HANDLERS
 
 SHOP = {"JOBRUNNER_APPLICATION": "shop", **NO_HANDLERS}
 BLOG = {"JOBRUNNER_APPLICATION": "blog", **NO_HANDLERS}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 VERSIONS = {
     "one": """

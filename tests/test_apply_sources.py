@@ -4,11 +4,22 @@ from datetime import timedelta
 
 import pytest
 
-from declarations import CODE, FILE, NAMES, applied, declare, definitions, everything, nothing, one, trail
 from harness import App, Commands, Database
-from idle_ticks import quiet_hour, tick
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from test_apply import refused
+from harness.declarations import (
+    CODE,
+    FILE,
+    NAMES,
+    applied,
+    declare,
+    definitions,
+    everything,
+    nothing,
+    one,
+    refused,
+    trail,
+)
+from harness.idle_ticks import quiet_hour, tick
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 IN_FILE = '[schedules.{name}]\njob = "scheduled"\nschedule = "{expression}"\n'
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from async_jobs import HANDLERS
-from handlers_rows import attempt_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
 from harness import App, Commands, Database
+from harness.async_jobs import HANDLERS
+from harness.handlers_rows import attempt_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
 
 
 @pytest.fixture

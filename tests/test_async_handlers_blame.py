@@ -5,8 +5,9 @@ import signal
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts
+from harness.processes import is_working
 
 HANDLERS = """
 import asyncio, ctypes, threading
@@ -225,15 +226,7 @@ def test_async_handlers_end_themselves_when_their_tick_stands_still(
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")
     tick.send_signal(signal.SIGSTOP)
-    wait_for(lambda: not is_alive(line.pid), 30, "the child is dead")
+    wait_for(lambda: not is_working(line.pid), 30, "the child is dead")
     tick.send_signal(signal.SIGCONT)
     assert tick.communicate(timeout=30) == ("", "")
     assert attempt_of(database, run_id)["outcome"] == "timed_out"
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

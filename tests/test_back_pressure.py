@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from back_pressure import HANDLERS, answer_of, dropped, limit, start, waiting
-from handlers_rows import queue
 from harness import App, Commands, Database, postgresql_only, wait_for
+from harness.back_pressure import HANDLERS, answer_of, dropped, limit, start, waiting
 from harness.commands import COMMAND
+from harness.handlers_rows import queue
 from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
 from jobrunner.store import runs

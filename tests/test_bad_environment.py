@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from environments import COMMANDS, LETTERS, all_are_civil, is_civil, letters, run_in
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
+from harness.environments import COMMANDS, LETTERS, all_are_civil, is_civil, letters, run_in
 from harness.terminal import read_terminal
 
 ERROR = f"ValueError: schlechte Größe {LETTERS}"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from environments import COMMANDS, NEEDS_A_CHILD, all_are_civil, all_exit, is_civil, letters, run_in
 from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.commands import describe
+from harness.environments import COMMANDS, NEEDS_A_CHILD, all_are_civil, all_exit, is_civil, letters, run_in
 
 
 def nothing_is_lost(jobrunner: Commands, database: Database, enqueued: int) -> None:

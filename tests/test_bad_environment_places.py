@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from environments import (
+from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from harness.commands import COMMAND
+from harness.environments import (
     NEEDS_A_DATABASE,
     NOBODY,
     all_are_civil,
@@ -20,8 +22,6 @@ from environments import (
     with_home,
     with_mounts,
 )
-from harness import App, Commands, Database, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
-from harness.commands import COMMAND
 
 NO_URL = {"JOBRUNNER_DATABASE_URL": None}
 WHILE_AT_WORK = {"jobrunner.db", "jobrunner.db-wal", "jobrunner.db-shm"}

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from environments import COMMANDS, is_civil, letters, run_in
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
+from harness.environments import COMMANDS, is_civil, letters, run_in
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from environments import COMMANDS, all_are_civil, is_civil, letters, run_in
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.environments import COMMANDS, all_are_civil, is_civil, letters, run_in
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 PACKAGE_ONLY = {"PYTHONTZPATH": ""}
 LETTER = ["--type", "letters", "--payload", '{"name": "x"}', "--cron", "0 * * * *"]

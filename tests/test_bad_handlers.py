@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempts_of, queue, run_of
 
 START_LIMIT = {"JOBRUNNER_START_LIMIT": "3s"}
 SHOUT = """

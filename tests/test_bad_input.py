@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import bad_input
-import bad_input_settings as more
-from bad_input import Bad, Section
-from handlers_rows import queue
 from harness import Commands, Database
 from harness.commands import COMMAND
+from harness.handlers_rows import queue
+from harness.tables import bad_input
+from harness.tables import bad_input_settings as more
+from harness.tables.bad_input import Bad, Section
 
 # A cell of this table is a section of the other: a copy of a database costs as much as a command.
 SECTIONS: dict[str, Callable[[], Section]] = {

@@ -7,35 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from handlers_rows import attempts_of, make_due, queue, run_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempts_of, make_due, queue, run_of
+from harness.processes import state_of
+from harness.standstill import ASYNC, COMMAND, stopped_at
 from jobrunner import clock
 from jobrunner.execute.command import CommandLine, CommandProcess
 from jobrunner.execute.launch import LATE
 
 LEASE = {"JOBRUNNER_LEASE": "2s"}
-ASYNC = """
-@job("asynchronous")
-async def asynchronous(ctx: Context):
-    leave_trace(ctx)
-"""
-COMMAND = """
-[jobs.command]
-command = ["/bin/sh", "-c", 'echo "$JOBRUNNER_RUN_ID $JOBRUNNER_ATTEMPT $$" >> "$TRACE_FILE"']
-"""
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def stopped_at(app: App) -> int:
-    """The process that stands still at its fault point."""
-    trace = app.path("faults")
-    wait_for(trace.exists, 20, "the fault point")
-    pid = int(wait_for(trace.read_text).split()[2])
-    wait_for(lambda: state_of(pid) == "T", 20, "the process to stand still")
-    return pid
 
 
 def let_another_host_do_it(jobrunner: Commands, database: Database, run_id: int) -> None:

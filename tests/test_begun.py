@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
-from line_jobs import ONE, QUICK
-from test_begin_before import ASYNC, COMMAND, stopped_at
-from test_recovery_invariants import assert_consistent, insert_runs
+from harness.handlers_rows import attempts_of, queue, run_of, status_of
+from harness.invariants import assert_consistent, insert_runs
+from harness.line_jobs import ONE, QUICK
+from harness.standstill import ASYNC, COMMAND, stopped_at
 
 ALL_KINDS = ("append", "asynchronous", "command")
 

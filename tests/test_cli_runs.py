@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import queue
 
 STATUSES = ("queued", "running", "succeeded", "failed", "dead", "cancelled")
 SHORT_LEASE = {"JOBRUNNER_LEASE": "2s", "JOBRUNNER_HEARTBEAT": "200ms"}
@@ -15,10 +16,7 @@ def insert(database: Database, status: str) -> int:
     """A run as the named status leaves it, three attempts of three used."""
     at = database.now() - timedelta(hours=1)
     row: dict[str, Any] = {
-        "job_type": "echo",
-        "payload": {},
         "status": status,
-        "priority": 0,
         "attempts": 3,
         "max_attempts": 3,
         "run_at": at,
@@ -32,9 +30,7 @@ def insert(database: Database, status: str) -> int:
         row["finished_at"] = at
     if status == "cancelled":
         row["cancel_requested_at"] = at
-    marks = ", ".join("?" * len(row))
-    statement = f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id"
-    return int(database.value(statement, row.values()))
+    return queue(database, "echo", **row)
 
 
 def insert_each(database: Database) -> dict[str, int]:

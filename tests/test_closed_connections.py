@@ -2,10 +2,10 @@
 
 import pytest
 
-from handlers_rows import queue, status_of
 from harness import App, Commands, Database
+from harness.handlers_rows import queue, status_of
+from harness.invariants import assert_consistent
 from jobrunner.execute.reports import tells_of_a_closed_connection
-from test_recovery_invariants import assert_consistent
 
 HANDLERS = """
 import sqlite3

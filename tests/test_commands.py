@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from command_jobs import array, latin1_locale, probe, python, quoted, seen, shell, write_jobs
-from handlers_rows import attempt_of, queue, run_of, status_of
 from harness import App, Commands, Database
+from harness.command_jobs import array, latin1_locale, probe, python, quoted, seen, shell, write_jobs
+from harness.handlers_rows import attempt_of, queue, run_of, status_of
 
 ODD = [
     "two words",

@@ -6,13 +6,13 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from command_jobs import python, shell, write_jobs
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.command_jobs import python, shell, write_jobs
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
+from harness.processes import is_working
 
 # A child that obeys, and one that ignores SIGTERM and has a child of its own that ignores it, too.
 FAMILY = """
@@ -41,14 +41,8 @@ def family(app: App, run_id: int) -> list[int]:
     return pids
 
 
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
-
-
 def wait_until_dead(*pids: int) -> None:
-    wait_for(lambda: not any(map(is_alive, pids)), 20, f"the end of {pids}")
+    wait_for(lambda: not any(map(is_working, pids)), 20, f"the end of {pids}")
 
 
 def check_ended(tick: "subprocess.Popen[str]") -> None:
@@ -168,7 +162,7 @@ def test_a_stopped_tick_hands_its_commands_back_uncharged(jobrunner: Commands, a
     assert attempt["outcome"] == "released"
     assert (status_of(database, dropped), attempt_of(database, dropped)["outcome"]) == ("cancelled", "dropped")
     assert jobrunner.leftover_processes() == []
-    assert not any(map(is_alive, pids))
+    assert not any(map(is_working, pids))
 
 
 @pytest.mark.promise("P1", "P6", "P7", "P12")
@@ -193,11 +187,11 @@ def test_commands_of_a_killed_tick_are_gone_before_their_runs_start_again(
     tick.wait(10)
     # The kernel ends the command itself; what it started is left.
     wait_until_dead(pids[0])
-    assert any(map(is_alive, pids[1:]))
+    assert any(map(is_working, pids[1:]))
     database.wait_until("SELECT count(*) FROM job_recoverable", describe="the end of the lease")
     assert status_of(database, run_id) == "running"
     jobrunner.tick(env=LEASE)
-    assert not any(map(is_alive, pids))
+    assert not any(map(is_working, pids))
     assert attempt_of(database, run_id)["outcome"] == "lease_expired"
     database.execute("UPDATE job_runs SET run_at = ? WHERE id = ? AND status = 'failed'", [database.now(), run_id])
     jobrunner.tick(env=LEASE)

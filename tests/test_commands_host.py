@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from command_jobs import array, shell, write_jobs
-from environments import as_nobody
-from handlers_rows import attempts_of, make_due, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.command_jobs import array, shell, write_jobs
 from harness.commands import COMMAND
+from harness.environments import as_nobody
+from harness.handlers_rows import attempts_of, make_due, queue, run_of, status_of, wait_until_running
 
 HOLD = shell("touch at-work-$JOBRUNNER_RUN_ID; until [ -e go ]; do sleep 0.05; done")
 ECHO = array("/bin/echo", "hello")

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from command_jobs import array, python, quoted, shell, write_jobs
-from handlers_rows import attempt_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.command_jobs import array, python, quoted, shell, write_jobs
+from harness.handlers_rows import attempt_of, queue, run_of, status_of, wait_until_running
 
 # Exit status, further keys, and how the run ends.
 ENDS = {

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from test_recovery_invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
+from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
 
 PLACES = 3
 

@@ -8,15 +8,8 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    statuses,
-    wait_for_exit,
-)
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.processes import is_working
 
 HOUR = timedelta(hours=1)
 RUNS = 40

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, wait_for
-from line_jobs import ONE, QUICK, begun, ends
-from test_recovery_invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.line_jobs import ONE, QUICK, begun, ends
 
 DYING = """
 import json, os, signal, socket

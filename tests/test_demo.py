@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import pages
-from harness import Database, SQLiteDatabase, postgresql_only, wait_for
+from harness import Database, SQLiteDatabase, pages, postgresql_only, wait_for
 from harness.commands import clean_environment
 from harness.processes import command_line, kill_marked, marked_processes
 

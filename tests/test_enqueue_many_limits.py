@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from back_pressure import answer_of, dropped, limit, start, waiting
 from harness import App, Commands, Database, SQLiteDatabase, wait_for
+from harness.back_pressure import answer_of, dropped, limit, start, waiting
 from jobrunner.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import QueueFull
 

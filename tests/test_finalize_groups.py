@@ -12,19 +12,10 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import queue
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, wait_for
-from test_leases_cut_off import commits_wait, sessions
-from test_outage import REFUSE
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    outcomes,
-    read_log,
-    snapshot,
-    statuses,
-    wait_for_exit,
-)
+from harness.handlers_rows import queue
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, snapshot, statuses, wait_for_exit
+from harness.obstacles import REFUSE, commits_wait, sessions
 
 GROUP = 30
 MEMBER = '''

@@ -11,21 +11,19 @@ import pytest
 from sqlalchemy import Connection, ExceptionContext, event
 
 from harness import Database, sqlite_only
+from harness.at_work import LEASE, OWNER, running
+from harness.invariants import outcomes, snapshot, statuses
 from jobrunner import clock
 from jobrunner.heartbeat import Heartbeat
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.log import Silence
-from jobrunner.model import Lease, Owner
+from jobrunner.model import Lease
 from jobrunner.store import endings, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.endings import Ended, Refusal
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
 from jobrunner.watch import Watch
-from test_recovery_invariants import insert_runs, outcomes, snapshot, statuses
-
-OWNER = Owner("here", "here:1:a")
-LEASE = timedelta(minutes=1)
 
 
 class Undone(Exception):
@@ -37,28 +35,6 @@ def store(database: Database) -> Iterator[Store]:
     opened = Store(locate(database.url), patience=timedelta(seconds=20))
     yield opened
     opened.close()
-
-
-def running(database: Database, count: int, **columns: object) -> list[Lease]:
-    """Runs at work, with the traces of an earlier life in every column that not every end may touch."""
-    at = database.now()
-    earlier = {
-        "error_type": "Old",
-        "last_error": "an old error",
-        "failed_at": at - timedelta(hours=1),
-        "result": '"old"',
-    }
-    lease = {"locked_by": OWNER.name, "host": OWNER.host, "lease_token": "t" * 32, "locked_until": at + LEASE}
-    row = {
-        "status": "running",
-        "claimed_at": at,
-        "started_at": at,
-        "attempts": 1,
-        "max_attempts": 3,
-        **lease,
-        **earlier,
-    }
-    return [Lease(run_id, "t" * 32) for run_id in insert_runs(database, count, **{**row, **columns})]
 
 
 def finalize(store: Store, leases: Collection[Lease], ending: Ending) -> list[Ended | Refusal]:

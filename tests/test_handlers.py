@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of
 from harness import App, Commands, Database
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of
 
 SIGNALS = """
 from jobrunner import Discard, Retry, Snooze, fixed

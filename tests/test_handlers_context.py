@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import attempt_of, queue, run_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, queue, run_of, wait_until_running
 
 CONTEXT = """
 @job("context", max_attempts=7, timeout="90s")

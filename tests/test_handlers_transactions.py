@@ -7,8 +7,8 @@ from datetime import datetime
 
 import pytest
 
-from handlers_rows import queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
+from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 
 APPLICATION = """
 import json, os, sys

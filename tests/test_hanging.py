@@ -18,11 +18,12 @@ import pytest
 
 from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.databases import Copies
+from harness.handlers_rows import queue
+from harness.schemas import WITH_A_SCHEMA
+from harness.silence import silent_after
 from jobrunner.store import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
-from silence import silent_after
-from test_cli_migrate import COMMANDS as WITH_A_SCHEMA
 
 COMMANDS = [*WITH_A_SCHEMA, ["migrate"], ["enqueue", "echo", "--key", "k"]]
 # What may write many rows may take its time, once the database has answered.
@@ -66,11 +67,7 @@ def copies(postgres_copies: Copies) -> Iterator[list[PostgresDatabase]]:
 
 def fill(database: PostgresDatabase) -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    database.execute(
-        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
-        " VALUES ('echo', '{}', 'queued', 0, ?, ?, ?)",
-        [datetime(2100, 1, 1, tzinfo=UTC), at, at],
-    )
+    queue(database, "echo", run_at=datetime(2100, 1, 1, tzinfo=UTC))
     database.execute(
         "INSERT INTO job_definitions (name, job_type, payload, schedule, timezone, source, last_slot_at, created_at,"
         " updated_at) VALUES ('n', 'echo', '{}', '@yearly', 'UTC', 'cli', ?, ?, ?)",

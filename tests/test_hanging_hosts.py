@@ -5,25 +5,21 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from harness.ground import Ground
+from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
+from harness.processes import is_stopped
 from jobrunner.faults import POINTS
-from test_faults import Ground
-from test_recovery_invariants import assert_consistent, insert_runs, outcomes, statuses
 
 IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
 SAMPLE = ("expand.before_commit", "prune.before_commit", "claim.before_commit", "finalize.before_commit")
 LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
 LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
 OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact_start IS NOT NULL"
-
-
-def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 @pytest.mark.promise("P1", "P2", "P6", on="postgresql")

@@ -15,8 +15,8 @@ import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.debian import NoPgBouncer, find_pgbouncer
-from test_hanging_hosts import is_stopped
-from test_recovery_invariants import insert_runs, outcomes
+from harness.invariants import insert_runs, outcomes
+from harness.processes import is_stopped
 
 LEASE = {"JOBRUNNER_LEASE": "8s"}
 

@@ -1,5 +1,6 @@
 """The harness itself: what all other tests lean on."""
 
+import ast
 import contextlib
 import json
 import os
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,34 +27,51 @@ from harness import (
     wait_for,
 )
 from harness.database import translated
+from harness.handlers_rows import queue
 from harness.postgres import EXTERNAL
 from harness.processes import marked_processes
 
+TESTS = Path(__file__).parent
+MODULES_HERE = {"tests", *(each.stem for each in TESTS.iterdir())}
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(300)"]
 
 
-def insert_run(database: Database, **values: object) -> int:
-    """A row by hand: these tests are older than the command that enqueues."""
-    row = {"job_type": "echo", "payload": {"a": 1}, "status": "queued", "priority": 0} | values
-    for column in ("run_at", "created_at", "updated_at"):
-        row.setdefault(column, datetime.now(UTC))
-    marks = ", ".join("?" * len(row))
-    statement = f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id"
-    return int(database.value(statement, row.values()))
+def imported(path: Path) -> Iterator[str]:
+    """The dotted names that a module imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            origin = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (origin + alias.name for alias in node.names)
+
+
+def may_import(path: Path, name: str) -> bool:
+    """Nothing of this folder but the harness; within tests/unit also what lies there and is no test module."""
+    top, _, rest = name.partition(".")
+    if top == "unit" and path.parent.name == "unit":
+        return not rest.startswith("test_")
+    return top == "harness" or top not in MODULES_HERE
+
+
+def test_what_tests_share_is_in_the_harness() -> None:
+    """A test module that another one imports is run twice, and nobody knows who leans on what in it."""
+    modules = list(TESTS.rglob("*.py"))
+    assert len(modules) > 150
+    pairs = [(path, name) for path in modules for name in imported(path)]
+    assert [(path.name, name) for path, name in pairs if not may_import(path, name)] == []
 
 
 def test_every_test_gets_an_empty_migrated_database(database: Database) -> None:
     assert database.query("SELECT * FROM job_runs") == []
-    assert insert_run(database) == 1  # so does the next test: see below
+    assert queue(database, "echo") == 1  # so does the next test: see below
 
 
 def test_ids_begin_at_one_again(database: Database) -> None:
-    assert insert_run(database) == 1
+    assert queue(database, "echo") == 1
 
 
 def test_values_come_back_the_same_from_both(database: Database) -> None:
     at = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
-    run_id = insert_run(database, run_at=at, payload={"text": "it's 100 % ?"})
+    run_id = queue(database, "echo", {"text": "it's 100 % ?"}, run_at=at)
     rows = database.query("SELECT id, run_at, payload FROM job_runs WHERE run_at = ? AND job_type LIKE 'ec%'", [at])
     assert rows == [{"id": run_id, "run_at": at, "payload": {"text": "it's 100 % ?"}}]
     assert database.execute("UPDATE job_runs SET priority = 3 WHERE id = ?", [run_id]) == 1
@@ -76,7 +95,7 @@ def test_the_clock_moves_and_comes_back(database: Database) -> None:
 
 
 def test_wait_until_shows_the_tables_when_it_gives_up(database: Database) -> None:
-    run_id = insert_run(database, last_error="the reason")
+    run_id = queue(database, "echo", last_error="the reason")
     statement = "SELECT status = 'dead' AS ended FROM job_runs WHERE id = ?"
     with pytest.raises(AssertionError, match=r"(?s)the run ends.*job_runs: 1 rows.*the reason.*job_ticks: empty"):
         database.wait_until(statement, [run_id], deadline_seconds=0.1, describe="the run ends")
@@ -108,7 +127,7 @@ def test_a_wrong_password_is_refused(database: PostgresDatabase) -> None:
 
 def test_a_private_server_stops_and_comes_back_with_its_data(private_postgres: PrivatePostgres) -> None:
     database = private_postgres.database
-    insert_run(database)
+    queue(database, "echo")
     before = private_postgres.postmaster_pid
     private_postgres.stop()
     assert private_postgres.postmaster_pid is None
@@ -129,7 +148,7 @@ def test_a_frozen_backend_does_not_outlive_its_server(private_postgres: PrivateP
 
 
 def test_a_killed_server_comes_back_with_what_was_committed(private_postgres: PrivatePostgres) -> None:
-    insert_run(private_postgres.database)
+    queue(private_postgres.database, "echo")
     assert private_postgres.postmaster_pid is not None
     os.kill(private_postgres.postmaster_pid, signal.SIGKILL)
     private_postgres.restart()
@@ -148,7 +167,7 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
         "os.kill(connection.info.backend_pid, signal.SIGSTOP)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {"PYTHONPATH": str(TESTS)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     folder, data, watchdog, postmaster = done.stdout.split()

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handlers_rows import attempt_of, queue, run_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, queue, run_of
 
 HOSTILE = r"""
 import ctypes, json, signal, struct, subprocess, sys, threading

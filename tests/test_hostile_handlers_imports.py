@@ -2,8 +2,8 @@
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 
 HOLD_THE_LOCK = """
 import ctypes

@@ -6,8 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_for_attempts, wait_until_running
-from harness import App, Commands, Database, wait_for
+from harness import App, Commands, Database
+from harness.handlers_rows import (
+    attempt_of,
+    attempts_of,
+    queue,
+    run_of,
+    status_of,
+    wait_for_attempts,
+    wait_until_running,
+)
+from harness.stops import wait_until_gone
 
 POISON = """
 import signal
@@ -20,10 +29,6 @@ def poison(ctx: Context):
     time.sleep(600)
 """
 LEASE = {"JOBRUNNER_LEASE": "2s"}
-
-
-def wait_until_gone(jobrunner: Commands) -> None:
-    wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
 @pytest.mark.promise("P7")

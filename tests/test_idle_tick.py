@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers_rows import queue
 from harness import App, Commands, Database, SQLiteDatabase
-from idle_ticks import IN_FULL, quiet_hour, tick, trails
+from harness.handlers_rows import queue
+from harness.idle_ticks import IN_FULL, quiet_hour, tick, trails
 
 pytestmark = pytest.mark.cold
 

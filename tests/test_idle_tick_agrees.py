@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import queue
 from harness import Database
+from harness.handlers_rows import queue
 from jobrunner.errors import SchemaMismatch
 from jobrunner.store import idle, migrate, ticks
 from jobrunner.store.database import Database as Store

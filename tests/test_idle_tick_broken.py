@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
-from idle_ticks import IN_FULL, quiet_hour, tick, trails
+from harness.idle_ticks import IN_FULL, quiet_hour, tick, trails
 
 pytestmark = pytest.mark.cold
 

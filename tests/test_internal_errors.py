@@ -5,8 +5,8 @@ import re
 import pytest
 
 from harness import App, Commands, Database
-from test_faults import Ground
-from test_recovery_invariants import assert_consistent, outcomes, statuses
+from harness.ground import Ground
+from harness.invariants import assert_consistent, outcomes, statuses
 
 # Before the drain; a claim that nobody has taken yet; one at work beside others; one that has just ended.
 POINTS = ("expand.committed", "claim.committed", "attempt.handed_over", "attempt.ended")

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from harness import Commands, Database
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.misfire import jitter_offset
 from jobrunner.model import Definition, SlotPolicy
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)

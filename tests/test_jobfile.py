@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bad_jobfiles import GOOD, MISTAKES, SECRET
-from command_jobs import quoted, shell, write_jobs
-from environments import as_nobody, run_in
-from handlers_rows import attempt_of, queue, status_of
 from harness import App, Commands, Database
+from harness.command_jobs import quoted, shell, write_jobs
 from harness.commands import Completed, describe
 from harness.databases import sqlite_only
+from harness.environments import as_nobody, run_in
+from harness.handlers_rows import attempt_of, queue, status_of
+from harness.tables.bad_jobfiles import GOOD, MISTAKES, SECRET
 
 COMMANDS = (["tick"], ["enqueue", "x"], ["status"], ["migrate"])
 TABLES = ("job_runs", "job_ticks", "job_definitions")

@@ -10,15 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    snapshot,
-    wait_for_exit,
-)
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, snapshot, wait_for_exit
+from harness.processes import is_working
 
 LEASE = {"JOBRUNNER_LEASE": "4s"}
 

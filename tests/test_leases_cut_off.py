@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,17 +12,11 @@ import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, PrivatePostgres, wait_for
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    wait_for_exit,
-)
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, wait_for_exit
+from harness.obstacles import commits_wait, sessions
+from harness.processes import is_working
 
 LEASE_SECONDS = 6
-LOCK = 77
 
 STUBBORN = '''
 @job("stubborn")
@@ -37,37 +30,10 @@ def stubborn(ctx: Context):
             pass
 '''
 
-# A COMMIT that waits for the test: its answer is lost when the tick cuts the call, and it is applied all the same.
-WAITING_COMMIT = """
-CREATE FUNCTION wait_for_the_test() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  LOOP
-    BEGIN
-      -- No wait for a lock, and deaf to a cancel request, as a disk that stands still is.
-      EXIT WHEN pg_try_advisory_xact_lock_shared({lock});
-      PERFORM pg_sleep(0.05);
-    EXCEPTION WHEN query_canceled THEN NULL;
-    END;
-  END LOOP;
-  RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER wait_for_the_test AFTER UPDATE ON job_runs DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION wait_for_the_test()
-"""
-
 
 @pytest.fixture
 def database(private_postgres: PrivatePostgres) -> PostgresDatabase:
     return private_postgres.database
-
-
-@contextlib.contextmanager
-def commits_wait(database: PostgresDatabase, condition: str) -> Iterator[None]:
-    """While the block runs, a COMMIT hangs that follows an UPDATE of job_runs to which the condition applies."""
-    database.execute(WAITING_COMMIT.format(lock=LOCK, condition=condition))
-    with contextlib.closing(database.connect()) as holder:
-        holder.execute(f"SELECT pg_advisory_lock({LOCK})")
-        yield
 
 
 def start_tick(jobrunner: Commands, app: App, *args: str) -> "subprocess.Popen[str]":
@@ -79,15 +45,6 @@ def tick_at_work(jobrunner: Commands, app: App) -> "subprocess.Popen[str]":
     process = start_tick(jobrunner, app)
     wait_for(app.trace, 20, "the handler's first line")
     return process
-
-
-def sessions(database: PostgresDatabase, condition: str) -> list[int]:
-    """The server processes of jobrunner's connections, the oldest first: that of the main thread."""
-    rows = database.query(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'jobrunner'"
-        f" AND {condition} ORDER BY backend_start"
-    )
-    return [row["pid"] for row in rows]
 
 
 def processes_of(postmaster: int) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from test_recovery_invariants import assert_consistent, statuses, wait_for_exit
+from harness.invariants import assert_consistent, statuses, wait_for_exit
 
 NOTED = """
 LEDGER = os.open(os.environ["TRACE_FILE"] + "-ledger", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from handlers_rows import queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
-from line_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
-from test_recovery_invariants import assert_consistent, insert_runs, statuses, wait_for_exit
+from harness.handlers_rows import queue, run_of, status_of
+from harness.invariants import assert_consistent, insert_runs, statuses, wait_for_exit
+from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from handlers_rows import queue
 from harness import App, Commands, Database
-from line_jobs import ONE, QUICK, begun, ends, warm_up
-from test_recovery_invariants import insert_runs
+from harness.handlers_rows import queue
+from harness.invariants import insert_runs
+from harness.line_jobs import ONE, QUICK, begun, ends, warm_up
 
 TAIL = 16 * 1024
 

@@ -5,11 +5,11 @@ import signal
 
 import pytest
 
-from handlers_rows import attempt_of, queue, status_of
 from harness import App, Commands, Database, SQLiteDatabase, wait_for
-from line_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_line, warm_up
-from test_hostile_handlers_poison import wait_until_gone
-from test_recovery_invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.handlers_rows import attempt_of, queue, status_of
+from harness.invariants import assert_consistent, insert_runs, wait_for_exit
+from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_line, warm_up
+from harness.stops import wait_until_gone
 
 
 @pytest.fixture(autouse=True)

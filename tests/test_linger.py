@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, wait_until_running
 from harness import App, Commands, Database, wait_for
-from lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.handlers_rows import attempts_of, queue, run_of, wait_until_running
+from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
 
 CRASH = """
 @job("crash", max_attempts=1)

@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from handlers_rows import queue, status_of, wait_until_running
 from harness import App, Commands, Database, PostgresDatabase, PrivatePostgres, postgresql_only, sqlite_only
 from harness.databases import Copies
+from harness.handlers_rows import queue, status_of, wait_until_running
+from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.pooler import pooler
 from harness.postgres import Lifeline
-from lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
-from pooler import pooler
 
 WAITS = """
 SELECT count(*) AS waiting FROM pg_locks JOIN pg_database ON pg_database.oid = database

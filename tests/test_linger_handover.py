@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
-from lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
+from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
 
 
 def test_the_older_leaves_once_the_newer_listens(jobrunner: Commands, app: App, database: Database) -> None:

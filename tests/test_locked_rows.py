@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
+from harness.at_work import LEASE, OWNER, running
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.plan_calls import request
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.store import claims, endings, holding, runs
 from jobrunner.store.database import Database as Store
 from jobrunner.store.endings import Refusal
 from jobrunner.store.location import locate
-from plan_calls import request
-from test_finalize_together import LEASE, OWNER, running
-from test_recovery_invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 
 DONE = Ending(Outcome.SUCCEEDED)
 Work = Callable[[Connection], Any]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness import Database
+from harness.database import numbers
+from harness.invariants import insert_runs
 from jobrunner import clock
 from jobrunner.claiming import Claimer
 from jobrunner.config import load
@@ -19,8 +21,6 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
 from jobrunner.watch import Watch
-from test_recovery_invariants import insert_runs
-from test_retention import numbers
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)

@@ -3,9 +3,9 @@
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase, postgresql_only, wait_for
+from harness.schemas import objects, schema
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
-from schemas import objects, schema
 
 DOWN = ["migrate", "--to", "0"]
 SURE = [*DOWN, "--delete-data"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from back_pressure import limit
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.back_pressure import limit
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
 from harness import App, Commands, Database, PrivatePostgres, wait_for
-from test_stop import check_clean_exit, log_lines, start_tick, wait_until_at_work
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of
+from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
 
 HANDLERS = """
 @job("fresh", timeout="5m", kill_after="20s", on_stop="drop")

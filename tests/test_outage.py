@@ -11,15 +11,9 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database, PrivatePostgres, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    statuses,
-    wait_for_exit,
-)
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.obstacles import REFUSE
+from harness.processes import is_working
 
 STUBBORN = '''
 @job("stubborn")
@@ -127,20 +121,6 @@ def test_a_finalize_is_tried_again_during_shutdown(
     assert (outcomes(database, done), outcomes(database, undone)) == (["succeeded"], ["released"])
     assert statuses(database) == {"succeeded": 1, "queued": 1}
     assert_consistent(database)
-
-
-REFUSE = {
-    "sqlite": """
-        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts WHEN {condition}
-        BEGIN SELECT RAISE(ABORT, 'refused by a trigger'); END
-    """,
-    "postgresql": """
-        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'refused by a trigger'; END $$;
-        CREATE TRIGGER refuse BEFORE INSERT ON job_attempts
-        FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse()
-    """,
-}
 
 
 @pytest.mark.promise("P14")

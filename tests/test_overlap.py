@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, postgresql_only
+from harness.invariants import insert_runs
+from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner.model import Owner, Policy
 from jobrunner.store import claims
 from jobrunner.store.claims import Claim, ClaimRequest
 from jobrunner.store.database import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from slots import NO_HANDLERS, go_to, utc
 
 HANDLERS = '''
 from jobrunner import HandlerStopped
@@ -219,15 +220,7 @@ class Race:
         )
 
     def insert(self, **values: Any) -> int:
-        now = self.database.now()
-        row = {"job_type": "echo", "payload": {}, "status": "queued", "priority": 0, "concurrency_key": "k"}
-        row |= {"run_at": now, "created_at": now, "updated_at": now} | values
-        marks = ", ".join("?" * len(row))
-        return int(
-            self.database.query(f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id", row.values())[
-                0
-            ]["id"]
-        )
+        return insert_runs(self.database, 1, "echo", **{"concurrency_key": "k", **values})[0]
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import pages
+from harness import pages
+from harness.pages import ROOT, Block
 from jobrunner import config
-from pages import ROOT, Block
 
 BLOCKS = [block for page in pages.every_page() for block in pages.read(page)]
 

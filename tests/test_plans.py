@@ -10,12 +10,8 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from jobrunner.store import holding, runs, ticks
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.runs import NewRun
-from plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
-from plans import (
+from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
+from harness.plans import (
     DUE,
     EVENTS,
     FRONT,
@@ -31,6 +27,10 @@ from plans import (
     TRAIL,
     costs,
 )
+from jobrunner.store import holding, runs, ticks
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from jobrunner.store.runs import NewRun
 
 FILLED = (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()"))
 SCHEDULED = """

@@ -11,10 +11,10 @@ import pytest
 
 import jobrunner.store
 from harness import App, Commands, Database
+from harness.plan_calls import BUSY, IDLE, OLD, PEOPLE, Call
+from harness.plans import Undone, fill_a_little, listening
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from plan_calls import BUSY, IDLE, OLD, PEOPLE, Call
-from plans import Undone, fill_a_little, listening
 
 STORE = Path(jobrunner.store.__file__).parent
 # What carries the statements, or runs once.
@@ -45,7 +45,7 @@ def test_every_call_of_the_store_has_its_plans_looked_at() -> None:
     # "claims.claim of 20 types" is one more case of "claims.claim".
     explained = {name.split()[0] for name in (*IDLE, *BUSY, *OLD)}
     forgotten = sending() - explained - PEOPLE.keys()
-    assert not forgotten, f"explain them in plan_calls.py: {sorted(forgotten)}"
+    assert not forgotten, f"explain them in harness/plan_calls.py: {sorted(forgotten)}"
 
 
 def test_nothing_is_excused_that_is_explained_or_gone() -> None:

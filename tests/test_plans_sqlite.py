@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from harness import Database, sqlite_only
+from harness.plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
+from harness.plans import COLUMNS, Undone, fill_a_little, listening
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
-from plans import COLUMNS, Undone, fill_a_little, listening
 
 CALLS = IDLE | BUSY | OLD
 # An index that holds only the rows in question may be read from end to end.

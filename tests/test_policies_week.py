@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from slot_model import Schedule, Stretch
-from slots import NO_HANDLERS, go_to, utc
+from harness.slot_model import Schedule, Stretch
+from harness.slots import NO_HANDLERS, go_to, utc
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 # In the middle of it Berlin's clocks go forward.

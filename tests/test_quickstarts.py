@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-import pages
-from harness import Database, SQLiteDatabase, postgresql_only
+from harness import Database, SQLiteDatabase, pages, postgresql_only
 from harness.commands import COMMAND
-from pages import Reader, Session
+from harness.pages import Reader, Session
 
 # Some twenty commands one after the other, on a machine that has other things to do.
 pytestmark = pytest.mark.timeout(300)

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
 
-import pages
-from harness import App, Commands, Database
+from harness import App, Commands, Database, pages
 from jobrunner import config, jobfile, lifecycle, registry
 from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued, Entry

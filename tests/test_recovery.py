@@ -13,14 +13,9 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    statuses,
-)
+from harness.at_work import tick_at_work
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses
+from harness.processes import is_working
 
 HOUR = timedelta(hours=1)
 
@@ -53,13 +48,6 @@ def look(ctx: Context, pid: int):
     '''Whether the leftover is alive while this handler works.'''
     return os.path.exists(f"/proc/{pid}/cwd")
 """
-
-
-def tick_at_work(jobrunner: Commands, app: App, **env: str) -> "subprocess.Popen[str]":
-    before = len(app.trace())
-    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", **env})
-    wait_for(lambda: len(app.trace()) > before, 20, "the handler's line")
-    return process
 
 
 @pytest.mark.promise("P1", "P6", "P12")

@@ -7,16 +7,11 @@ from textwrap import dedent
 import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, sqlite_only
-from test_recovery import HOUR, tick_at_work
-from test_recovery_invariants import (
-    assert_consistent,
-    insert_runs,
-    is_working,
-    outcomes,
-    read_log,
-    statuses,
-    wait_for_exit,
-)
+from harness.at_work import tick_at_work
+from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.processes import is_working
+
+HOUR = timedelta(hours=1)
 
 
 @pytest.mark.promise("P10", "P1", on="sqlite")

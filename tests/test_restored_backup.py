@@ -12,7 +12,7 @@ from psycopg import sql
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase
 from harness.binaries import find_binaries
-from slots import go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import go_to, skipped_ranges, slots_with_runs, utc
 
 HOURS = [utc(2026, 5, 1, hour) for hour in range(12, 19)]
 

@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 from harness import App, Commands, Database
-from test_recovery_invariants import read_log
+from harness.database import numbers
+from harness.handlers_rows import queue
+from harness.invariants import read_log
 
 DAY = timedelta(days=1)
 KEEP = {"SUCCEEDED": 2, "CANCELLED": 4, "DEAD": 6, "TICKS": 3, "EVENTS": 5}
@@ -24,27 +26,20 @@ def insert(database: Database, status: str, age: timedelta) -> int:
     """A run that has this status for so long, with one attempt. A finished one; or one that has its time ahead."""
     at, later = database.now() - age, database.now() + 1000 * DAY
     is_finished = status in ("succeeded", "cancelled", "dead")
-    row: dict[str, object] = {
-        "job_type": "echo", "payload": {}, "status": status, "priority": 0, "attempts": 1, "max_attempts": 5,
-        "run_at": at if is_finished else later, "created_at": at, "updated_at": at,
-    }  # fmt: skip
+    row: dict[str, object] = {"status": status, "attempts": 1, "max_attempts": 5, "created_at": at, "updated_at": at}
+    row["run_at"] = at if is_finished else later
     if is_finished:
         row["finished_at"] = at
     if status == "running":
-        row |= {
-            "locked_by": "o",
-            "host": "h",
-            "lease_token": "t",
-            "locked_until": database.now() + timedelta(minutes=9),
-        }
-    marks = ", ".join("?" * len(row))
-    run_id = database.value(f"INSERT INTO job_runs ({', '.join(row)}) VALUES ({marks}) RETURNING id", row.values())
+        row |= {"locked_by": "o", "host": "h", "lease_token": "t"}
+        row["locked_until"] = database.now() + timedelta(minutes=9)
+    run_id = queue(database, "echo", **row)
     database.execute(
         "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
         " outcome) VALUES (?, 1, 1, 'a', 'o', 'h', ?, ?, 'failed')",
         [run_id, at, at],
     )
-    return int(run_id)
+    return run_id
 
 
 def present(database: Database, ids: Iterable[int]) -> set[int]:
@@ -139,12 +134,6 @@ def test_ticks_and_events_have_their_time(jobrunner: Commands, database: Databas
     database.move_clock(2 * DAY)
     tick(jobrunner)
     assert database.value("SELECT count(*) AS events FROM job_events") == 0
-
-
-def numbers(database: Database, count: int) -> str:
-    if database.name == "postgresql":
-        return f"SELECT n FROM generate_series(1, {count}) AS n"
-    return f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"
 
 
 def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database: Database) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
-from lingering import linger, log_lines, stop, wait_for_success
+from harness.handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
+from harness.lingering import linger, log_lines, stop, wait_for_success
 
 TOML = """
 [jobs.announce]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from handlers_rows import queue, run_of
 from harness import Commands, Database, sqlite_only
-from slots import utc
+from harness.handlers_rows import queue, run_of
+from harness.slots import utc
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m\u202e"
 DEEP = '{"a": ' + "[" * 3000 + "]" * 3000 + "}"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import pages
-from harness import App, Commands, wait_for
+from harness import App, Commands, pages, wait_for
 from harness.commands import COMMAND, clean_environment
 from harness.cron import Cron
 

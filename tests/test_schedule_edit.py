@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from held import held, wait_for_lock
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.held import held, wait_for_lock
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 HOURLY = ["schedule", "add", "n", "--type", "echo", "--cron", "@hourly"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from command_jobs import write_jobs
 from harness import App, Commands, Database, wait_for
+from harness.command_jobs import write_jobs
 from harness.commands import Completed
 from harness.cron import Cron, Shell
 

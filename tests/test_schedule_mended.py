@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def shown(jobrunner: Commands) -> dict[str, Any]:

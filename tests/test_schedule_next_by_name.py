@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from harness import Commands, Database
 from harness.commands import Completed
-from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
 BERLIN = ("--timezone", "Europe/Berlin")
 

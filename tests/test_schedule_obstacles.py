@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from declarations import declare, one
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+from harness.declarations import declare, one
+from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 HOUR = timedelta(hours=1)

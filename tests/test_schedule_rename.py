@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from declarations import applied, declare, one
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.declarations import applied, declare, one
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
+from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner import filed_schedules, jobfile
 from jobrunner.errors import JobrunnerError
 from jobrunner.schedule import Schedule, declare_all
-from slots import NO_HANDLERS, go_to, utc
 
 GOOD: Mapping[str, Any] = {"expression": "0 3 * * *", "timezone": "UTC"}
 # What is said of a schedule instead, and the words of the refusal.

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
-from held import held, wait_for_lock
-from slots import NO_HANDLERS, go_to, slots_with_runs, utc
+from harness.held import held, wait_for_lock
+from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
 DAY = timedelta(days=1)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, utc
+from harness.slots import NO_HANDLERS, go_to, utc
 
 
 def shown(jobrunner: Commands, name: str, *words: object) -> dict[str, Any]:

@@ -1,34 +1,26 @@
 """Slots become runs: each once, whatever the ticks do, and what is not made up for leaves a trace."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from unit import vixie
+from harness.slots import (
+    BERLIN,
+    NO_HANDLERS,
+    add,
+    debian_slots,
+    go_to,
+    skipped_ranges,
+    slots_with_runs,
+    ticks_at_once,
+    utc,
+)
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-BERLIN = "Europe/Berlin"
-
-
-def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
-    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone, "--overlap", "allow")
-
-
-def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None] | None = None) -> None:
-    ticks = [jobrunner.start("tick", env=env) for _ in range(count)]
-    ends = [tick.communicate(timeout=60) for tick in ticks]
-    assert [(tick.returncode, *end) for tick, end in zip(ticks, ends, strict=True)] == [(0, "", "")] * count
-
-
-def debian_slots(cron: str, timezone: str, begin: datetime, end: datetime) -> list[datetime]:
-    """The instants of the project's independent model of Debian's cron, in (begin, end]."""
-    return vixie.fired(vixie.read(cron), vixie.looks(ZoneInfo(timezone), begin, end))
 
 
 def expected(slots: Iterable[datetime], steps: list[datetime]) -> tuple[list[datetime], list[Any]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from harness import Commands, Database, SQLiteDatabase
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 
 def add(jobrunner: Commands, name: str) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from test_schedules import debian_slots, ticks_at_once
+from harness.slots import NO_HANDLERS, debian_slots, go_to, skipped_ranges, slots_with_runs, ticks_at_once, utc
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 # Each slot gets its run, whenever the tick comes and whatever became of the one before.

@@ -7,16 +7,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from back_pressure import limit, waiting
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from harness.back_pressure import limit, waiting
 from harness.database import Row
+from harness.plans import listening
+from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner import scheduling
 from jobrunner.store import expansion
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.schedules import Expanded
-from plans import listening
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 # Many batches.
 MANY = 10_000

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Commands, Database
-from slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from test_schedules import add, debian_slots
+from harness.slots import NO_HANDLERS, add, debian_slots, go_to, skipped_ranges, slots_with_runs, utc
 
 BERLIN = "Europe/Berlin"
 SCHEDULES = {"in the gap": "30 2 * * *", "twice a day": "0 */12 * * *", "sunday nights": "15 1-3 * * sun"}

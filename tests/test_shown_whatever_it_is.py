@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handlers_rows import attempt_of, queue, run_of
 from harness import App, Commands, Database
+from harness.handlers_rows import attempt_of, queue, run_of
 from jobrunner.cli import render, schedule_views, status
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.store.fitting import fit, fit_report

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
-from slots import NO_HANDLERS, go_to, utc
-from test_recovery_invariants import insert_runs
+from harness.invariants import insert_runs
+from harness.slots import NO_HANDLERS, go_to, utc
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE = timedelta(minutes=1)

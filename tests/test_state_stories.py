@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from harness import Database
+from harness.run_machine import ENDS, LEASE, OWNERS, PLACES, Runs
+from harness.run_model import POLICIES
 from jobrunner.lifecycle import Ending, Outcome
 from jobrunner.store.claims import ClaimRequest
-from run_model import POLICIES
-from test_state_machine import ENDS, LEASE, OWNERS, PLACES, Runs
 
 
 def asked(**changes: Any) -> dict[str, ClaimRequest]:

@@ -5,13 +5,13 @@ import json
 import os
 import signal
 import subprocess
-from typing import Any
 
 import pytest
 
-from handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, attempts_of, queue, run_of, status_of, wait_until_running
 from harness.processes import command_line
+from harness.stops import check_clean_exit, log_lines, start_tick, wait_until_at_work
 
 HANDLERS = """
 @job("obedient", timeout="5m", kill_after="20s")
@@ -40,28 +40,6 @@ def stubborn(ctx: Context):
 """
 
 STOPS = [signal.SIGTERM, signal.SIGINT]
-Process = subprocess.Popen[str]
-
-
-def start_tick(jobrunner: Commands, *args: object, **env: str) -> Process:
-    return jobrunner.start("tick", *args, env={"JOBRUNNER_LOG": str(jobrunner.app.path("log")), **env})
-
-
-def log_lines(app: App, event: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in app.path("log").read_text().splitlines()]
-    return [line for line in lines if line["event"] == event]
-
-
-def wait_until_at_work(app: App, *run_ids: int) -> None:
-    wait_for(lambda: {line.run_id for line in app.trace()} >= set(run_ids), 20, f"the handlers of {run_ids}")
-
-
-def check_clean_exit(jobrunner: Commands, tick: Process, seconds: float = 30) -> None:
-    out, err = tick.communicate(timeout=seconds)
-    assert (tick.returncode, out, err) == (0, "", "")
-    assert jobrunner.leftover_processes() == []
-    assert jobrunner.database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 0
-    assert jobrunner.database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 0
 
 
 @pytest.mark.promise("P9")

@@ -1,13 +1,13 @@
 """A timeout really stops the work: asked first, interrupted, then killed, with everything that the handler started."""
 
-import contextlib
 import signal
 from pathlib import Path
 
 import pytest
 
-from handlers_rows import attempt_of, make_due, queue, run_of, status_of
 from harness import App, Commands, Database, wait_for
+from harness.handlers_rows import attempt_of, make_due, queue, run_of, status_of
+from harness.processes import is_working
 
 SLOW = r"""
 import signal, subprocess, sys
@@ -89,12 +89,6 @@ def notes(app: App, run_id: int) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
-
-
 @pytest.mark.promise("P6", "P8")
 @pytest.mark.parametrize("waits", [True, False], ids=["at work", "returned"])
 def test_all_that_a_handler_started_ends_with_it(
@@ -106,7 +100,7 @@ def test_all_that_a_handler_started_ends_with_it(
     (line,) = wait_for(lambda: notes(app, run_id), 20, "the handler's note")
     pids = [int(word) for word in line.split()]
     assert tick.wait(30) == 0
-    wait_for(lambda: not any(map(is_alive, pids)), 5, jobrunner.describe_leftovers)
+    wait_for(lambda: not any(map(is_working, pids)), 5, jobrunner.describe_leftovers)
     assert jobrunner.leftover_processes() == []
     outcome = "timed_out" if waits else "succeeded"
     assert attempt_of(database, run_id)["outcome"] == outcome
@@ -208,15 +202,8 @@ def test_a_handler_ends_itself_when_its_tick_stands_still(jobrunner: Commands, a
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")
     tick.send_signal(signal.SIGSTOP)
-    wait_for(lambda: not Path(f"/proc/{line.pid}/exe").exists() or is_zombie(line.pid), 30, "the child is dead")
+    wait_for(lambda: not is_working(line.pid), 30, "the child is dead")
     tick.send_signal(signal.SIGCONT)
     assert tick.communicate(timeout=30) == ("", "")
     (attempt,) = jobrunner.show(run_id)["attempt_log"]
     assert (attempt["outcome"], attempt["exit_signal"]) == ("timed_out", signal.SIGALRM)
-
-
-def is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
-from test_finalize_together import running
-from test_recovery_invariants import insert_runs, outcomes, read_log, statuses
+from harness.at_work import running
+from harness.invariants import insert_runs, outcomes, read_log, statuses
 
 SLOW = {
     "sqlite": """

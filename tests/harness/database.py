@@ -234,3 +234,10 @@ def from_postgres(value: Any) -> Any:
 
 def printable(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else repr(value)[:300]
+
+
+def numbers(database: Database, count: int) -> str:
+    """A query that yields `n` from 1 to this count, in the words of the database."""
+    if database.name == "postgresql":
+        return f"SELECT n FROM generate_series(1, {count}) AS n"
+    return f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"

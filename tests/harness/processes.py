@@ -1,4 +1,4 @@
-"""Which processes belong to a test, and their end."""
+"""Which processes belong to a test, what they are doing, and their end."""
 
 import contextlib
 import os
@@ -33,6 +33,24 @@ def command_line(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     return "gone"
+
+
+def state_of(pid: int) -> str:
+    """The letter of the kernel for what a process does: S for sleeping, T for stopped, Z for a zombie."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process stands still until it is told to go on."""
+    return state_of(pid) == "T"
+
+
+def is_working(pid: int) -> bool:
+    """Whether a process runs or could run again; a zombie is over, only its parent has not looked."""
+    try:
+        return state_of(pid) not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def kill_group(process: "subprocess.Popen[Any]") -> None:

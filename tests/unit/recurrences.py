@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from harness import vixie
 from jobrunner.recurrence import Recurrence, Slots
-from unit import vixie
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)

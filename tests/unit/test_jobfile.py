@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bad_jobfiles import GOOD, MISTAKES, SECRET
+from harness.tables.bad_jobfiles import GOOD, MISTAKES, SECRET
 from jobrunner import config, jobfile
 from jobrunner.errors import ConfigurationError
 from jobrunner.tables import TableReader

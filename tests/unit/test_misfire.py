@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.slot_model import FOREVER, Schedule
 from jobrunner.misfire import NEVER_AGAIN, Expansion, Unfinished, jitter_offset, judge
 from jobrunner.model import Definition, SlotPolicy
 from jobrunner.recurrence import Recurrence
-from slot_model import FOREVER, Schedule
 
 START = datetime(2026, 3, 27, 12, 0, 30, tzinfo=UTC)
 NOBODY = Unfinished()

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from harness import vixie
 from jobrunner.recurrence import Recurrence
-from unit import vixie
 from unit.recurrences import HOUR, Shift, shift, summed
 
 MINUTES = ["0", "30", "59", "5,35", "0-10/5", "*", "*/7", "*/15", "1-59/20"]

@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from harness import vixie
 from jobrunner.errors import BadSchedule
 from jobrunner.recurrence import Recurrence
-from unit import vixie
 from unit.recurrences import DAY, HOUR, LEAP_DAY, expressions, instants, quickly, recurrences, summed, utc
 
 

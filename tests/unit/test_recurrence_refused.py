@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness import vixie
 from jobrunner.errors import BadSchedule
 from jobrunner.recurrence import Recurrence
-from unit import vixie
 from unit.recurrences import LEAP_DAY, assert_one_line, utc
 
 REFUSED = [

@@ -1,11 +1,14 @@
-"""The slots that became runs and those that did not, and where the clock stands."""
+"""Schedules, the slots that became runs and those that did not, and where the clock stands."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
-from harness import Database
+from harness import Commands, Database, vixie
 
 # A tick that only expands: nothing is claimed, so no child is started.
 NO_HANDLERS = {"JOBRUNNER_IMPORT": None}
+BERLIN = "Europe/Berlin"
 
 
 def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
@@ -34,3 +37,20 @@ def skipped_ranges(database: Database, name: str) -> list[tuple[datetime, dateti
     )
     details = [row["detail"] for row in rows]
     return [(datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"]) for d in details]
+
+
+def add(jobrunner: Commands, name: str, cron: str, timezone: str = BERLIN, job_type: str = "echo") -> None:
+    """Add a schedule, by the command."""
+    jobrunner("schedule", "add", name, "--type", job_type, "--cron", cron, "--timezone", timezone, "--overlap", "allow")
+
+
+def ticks_at_once(jobrunner: Commands, count: int, env: Mapping[str, str | None] | None = None) -> None:
+    """Start so many ticks together; all of them end well."""
+    ticks = [jobrunner.start("tick", env=env) for _ in range(count)]
+    ends = [tick.communicate(timeout=60) for tick in ticks]
+    assert [(tick.returncode, *end) for tick, end in zip(ticks, ends, strict=True)] == [(0, "", "")] * count
+
+
+def debian_slots(cron: str, timezone: str, begin: datetime, end: datetime) -> list[datetime]:
+    """The instants of the project's independent model of Debian's cron, in (begin, end]."""
+    return vixie.fired(vixie.read(cron), vixie.looks(ZoneInfo(timezone), begin, end))

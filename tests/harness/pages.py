@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.commands import COMMAND, clean_environment
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 _COMMENT = re.compile(r"<!-- (.*) -->")
 _SAVED = re.compile(r"[Ss]ave this as `([^`]+)`.*:$")
 _MARK = "\x1e"

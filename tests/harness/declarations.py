@@ -3,6 +3,7 @@
 from typing import Any
 
 from harness import App, Commands, Database
+from harness.commands import Completed, describe
 
 CODE = """
 from jobrunner import Schedule
@@ -92,3 +93,10 @@ def trail(database: Database) -> list[tuple[str, str]]:
         " ORDER BY e.id"
     )
     return [(row["action"], row["name"]) for row in rows]
+
+
+def refused(done: Completed, code: int, *says: str) -> None:
+    """The apply ended with one line that says all this."""
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1), describe(done)
+    assert done.stderr.startswith("jobrunner: ")
+    assert [each for each in says if each not in done.stderr] == [], done.stderr

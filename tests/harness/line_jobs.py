@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from handlers_rows import queue
 from harness import App, Database, wait_for
-from test_recovery_invariants import insert_runs
+from harness.handlers_rows import queue
+from harness.invariants import insert_runs
 
 QUICK = '''
 import select

@@ -1,4 +1,4 @@
-"""What a database itself tells of its schema, for tests that compare two or look for what was left behind."""
+"""What a database itself tells of its schema, for tests that compare two or look for leftovers; and who needs one."""
 
 import subprocess
 
@@ -12,6 +12,28 @@ UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::
 """
 # SQLite's own: it cannot be dropped, and forgets a table with the table.
 SQLITE_OBJECTS = "SELECT type || ' ' || name AS name FROM sqlite_master WHERE name <> 'sqlite_sequence'"
+# Every command that needs the tables, with words that suffice.
+WITH_A_SCHEMA = [
+    ["tick"],
+    ["status"],
+    ["status", "--json"],
+    ["enqueue", "echo"],
+    ["show", "1"],
+    ["retry", "1"],
+    ["cancel", "1"],
+    ["discard", "1", "--reason", "x"],
+    ["schedule", "list"],
+    ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"],
+    ["schedule", "remove", "n"],
+    ["schedule", "show", "n"],
+    ["schedule", "edit", "n", "--cron", "@hourly"],
+    ["schedule", "pause", "n"],
+    ["schedule", "resume", "n"],
+    ["schedule", "trigger", "n"],
+    ["schedule", "backfill", "n", "--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"],
+    ["schedule", "next", "n"],
+    ["apply"],
+]
 
 
 def schema(database: Database) -> str:

@@ -1,6 +1,6 @@
 """The rest of the table of bad inputs: times, numbers, keys, schedules, settings, command lines."""
 
-from bad_input import ESCAPES, HERE, NOT_UTF8, SQL, SURROGATE, Bad, Section, enqueue, schedule
+from harness.tables.bad_input import ESCAPES, HERE, NOT_UTF8, SQL, SURROGATE, Bad, Section, enqueue, schedule
 
 TIMES = [
     "tomorrow",

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-from unit import vixie
+from harness import vixie
 
 FOREVER = timedelta(days=36_500)
 Stretch = tuple[datetime, datetime, int, str]

@@ -1,0 +1,41 @@
+"""Runs at work: in the hands of a tick that was started, or of an owner who is only a name in their rows."""
+
+import subprocess
+from datetime import timedelta
+
+from harness import App, Commands, Database, wait_for
+from harness.invariants import insert_runs
+from jobrunner.model import Lease, Owner
+
+OWNER = Owner("here", "here:1:a")
+LEASE = timedelta(minutes=1)
+
+
+def running(database: Database, count: int, **columns: object) -> list[Lease]:
+    """Runs at work, with the traces of an earlier life in every column that not every end may touch."""
+    at = database.now()
+    earlier = {
+        "error_type": "Old",
+        "last_error": "an old error",
+        "failed_at": at - timedelta(hours=1),
+        "result": '"old"',
+    }
+    lease = {"locked_by": OWNER.name, "host": OWNER.host, "lease_token": "t" * 32, "locked_until": at + LEASE}
+    row = {
+        "status": "running",
+        "claimed_at": at,
+        "started_at": at,
+        "attempts": 1,
+        "max_attempts": 3,
+        **lease,
+        **earlier,
+    }
+    return [Lease(run_id, "t" * 32) for run_id in insert_runs(database, count, **{**row, **columns})]
+
+
+def tick_at_work(jobrunner: Commands, app: App, **env: str) -> "subprocess.Popen[str]":
+    """A tick with a short lease, once another handler has begun."""
+    before = len(app.trace())
+    process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s", **env})
+    wait_for(lambda: len(app.trace()) > before, 20, "the handler's line")
+    return process

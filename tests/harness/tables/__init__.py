@@ -1,0 +1,1 @@
+"""Tables of cases that more than one module of tests goes through."""
