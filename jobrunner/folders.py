@@ -39,6 +39,14 @@ def make_private(folder: Path) -> None:
         each.mkdir(mode=0o700, exist_ok=True)
 
 
+def files_in(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder whose names match, in their order; none where the folder cannot be read."""
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:  # out of descriptors, which the next step of the tick tells
+        return []
+
+
 def is_private(folder: Path) -> bool:
     """Whether the folder is there, is ours, no link, and nobody else may write it."""
     try:

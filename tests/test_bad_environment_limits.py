@@ -57,7 +57,8 @@ def test_few_processes(jobrunner: Commands, app: App, database: Database, limit:
         fails = NEEDS_A_CHILD  # who runs the tests has more processes already
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
-    all_are_civil(jobrunner, few_processes(limit), codes=all_exit(78, fails))
+    env = {"JOBRUNNER_STATE_DIR": str(jobrunner.home / "state of that user")}
+    all_are_civil(jobrunner, few_processes(limit), env, codes=all_exit(78, fails))
     nothing_is_lost(jobrunner, database, 1 if "enqueue" in fails else 2)
 
 

@@ -239,22 +239,23 @@ def test_a_host_out_of_processes_fails_the_run_and_not_the_tick(
     write_jobs(app, f"[jobs.hold]\ncommand = {HOLD}\n")
     jobrunner.command = as_another_user()[0]
     words = [*as_another_user()[1:], COMMAND, "tick"]
+    env = {"JOBRUNNER_STATE_DIR": str(jobrunner.home / "state of that user")}
     hold = queue(database, "hold")
-    tick = jobrunner.start(*words)
+    tick = jobrunner.start(*words, env=env)
     wait_for(lambda: at_work(app) == 1, 20, database.describe)
     threads = sum(1 for _ in Path(f"/proc/{tick.pid}/task").iterdir())
     app.release("go")
     assert tick.communicate(timeout=30) == ("", "")
     # Enough for the tick itself, and for nothing else.
     runs = [queue(database, "hold") for _ in range(3)]
-    done = jobrunner(*words[:-2], "prlimit", f"--nproc={threads}", *words[-2:])
+    done = jobrunner(*words[:-2], "prlimit", f"--nproc={threads}", *words[-2:], env=env)
     assert (done.returncode, done.stderr) == (0, "")
     for run_id in runs:
         row = run_of(database, run_id)
         assert (row["status"], row["attempts"], row["error_type"]) == ("failed", 1, "not_started")
         assert row["last_error"] == "no process can be started: Resource temporarily unavailable"
         make_due(database, run_id)
-    assert jobrunner(*words).stderr == ""
+    assert jobrunner(*words, env=env).stderr == ""
     assert {status_of(database, run_id) for run_id in (hold, *runs)} == {"succeeded"}
 
 

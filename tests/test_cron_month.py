@@ -163,6 +163,7 @@ EVENTS: dict[int, Callable[[Month], None]] = {
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.long(sample=1)
 def test_a_healthy_month_of_ticks_prints_nothing(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     month = Month(jobrunner, app, database)

@@ -153,7 +153,8 @@ def test_handlers_inherit_all_of_it(jobrunner: Commands, app: App, env_file: Pat
 def test_the_file_beats_the_environment_and_a_flag_beats_the_file(
     jobrunner: Commands, database: Database, env_file: Path
 ) -> None:
-    write_all(env_file, jobrunner, JOBRUNNER_BUDGET="0")
+    # Over before a child is ready: nothing is claimed.
+    write_all(env_file, jobrunner, JOBRUNNER_BUDGET="1ms")
     wrong = {"JOBRUNNER_DATABASE_URL": "sqlite:////nonexistent/other.db", "JOBRUNNER_BUDGET": "50s"}
     assert bare("--env-file", env_file, "enqueue", "echo", **wrong) == (0, "1\n", "")
     assert bare("--env-file", env_file, "tick", **wrong) == (0, "", "")

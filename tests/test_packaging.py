@@ -119,9 +119,8 @@ def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
 
-    assert "test_the_tests_run_from_the_sdist" in pytest_there("--collect-only")
-    told = pytest_there("tests/unit/test_lifecycle.py", "tests/test_migrations.py", "-k", "lifecycle or six or same")
-    assert " passed" in told
+    told = pytest_there("-k", "test_lifecycle or (test_migrations and (six or same) and not down)")
+    assert re.search(r"\d+ passed, \d{4,} deselected", told)
 
 
 @wheel_only

@@ -153,6 +153,7 @@ class Week:
 
 @pytest.mark.timeout(400)
 @pytest.mark.promise("P3", "P12")
+@pytest.mark.long(sample=1)
 def test_a_week_of_each_policy_with_outages(jobrunner: Commands, database: Database) -> None:
     week = Week(jobrunner, database)
     reasons = set()

@@ -13,6 +13,7 @@ SCHEDULES = {"in the gap": "30 2 * * *", "twice a day": "0 */12 * * *", "sunday 
 
 @pytest.mark.timeout(600)
 @pytest.mark.promise("P3")
+@pytest.mark.long(sample=1)
 def test_a_month_with_a_tick_per_slot_runs_each_slot_once(jobrunner: Commands, database: Database) -> None:
     begin, end = utc(2026, 3, 15, 12, 30), utc(2026, 4, 14, 12, 30)
     go_to(database, begin)

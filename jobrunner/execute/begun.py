@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobrunner.folders import files_in
 from jobrunner.model import Lease
 
 _ENTRY = struct.Struct("<B7xQ16s")
@@ -153,7 +154,7 @@ def abandoned(folder: Path, boot: str) -> Iterator[Abandoned]:
 
     One from before this host's last start tells nothing: what was stored last may never have reached the disk.
     """
-    for path in sorted(folder.glob("tick-*.page")):
+    for path in files_in(folder, "tick-*.page"):
         with suppress(OSError), open(path, "rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

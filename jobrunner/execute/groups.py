@@ -19,7 +19,7 @@ from pathlib import Path
 
 from jobrunner import clock, names
 from jobrunner.execute.at_work import is_surely_on
-from jobrunner.folders import is_private, make_private
+from jobrunner.folders import files_in, is_private, make_private
 from jobrunner.model import Owner
 
 MARK = names.TICK_MARK
@@ -145,7 +145,7 @@ def _forget_if_old(path: Path) -> None:
 
 
 def _notes(folder: Path) -> Iterator[_Noted]:
-    for path in sorted(folder.glob("tick-*.json")):
+    for path in files_in(folder, "tick-*.json"):
         # Half-written or from another version: nothing can be read from it, and nothing is risked.
         with suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(path.read_text())
@@ -228,4 +228,6 @@ def _is_usable(folder: Path) -> bool:
     """Whether the folder, made if need be, is ours alone and can be written: it names what to kill."""
     with suppress(OSError):
         make_private(folder)
-    return bool(boot_id()) and is_private(folder) and os.access(folder, os.W_OK | os.X_OK)
+    # As who it is at work, with its capabilities: plain access() asks for who has started it.
+    may_write = os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return bool(boot_id()) and is_private(folder) and may_write

@@ -25,7 +25,13 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that took longer than any may."""
     report = yield
-    if report.passed and call.duration > LONGEST_SECONDS and item.get_closest_marker("long") is None:
+    # Not its fixtures: whoever comes first makes those of the whole session.
+    if (
+        report.when == "call"
+        and report.passed
+        and call.duration > LONGEST_SECONDS
+        and item.get_closest_marker("long") is None
+    ):
         report.outcome = "failed"
         report.longrepr = f"took {call.duration:.0f} s: a test takes {LONGEST_SECONDS:.0f} s at most, or is marked long"
     return report
