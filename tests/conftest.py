@@ -1,5 +1,6 @@
 """Brings in the fixtures of tests/harness and tells more about a test that failed."""
 
+import os
 import signal
 from collections.abc import Generator
 
@@ -26,6 +27,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Machines that run tests are loaded: an example that took long says nothing about the code.
 settings.register_profile("jobrunner", deadline=None, print_blob=True)
 settings.load_profile("jobrunner")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """How many workers `-n auto` means: a test waits for more than half of its time, so four of them fill two cores."""
+    return max(4, os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)
