@@ -202,13 +202,13 @@ def _claim_statement(type_count: int, suspect: bool, start: bool, bare: bool) ->
         for index in range(type_count)
     ]
     found = union_all(*[select(one) for one in each]).subquery("found")
-    # MATERIALIZED: else the planner may run the locking query again per row, and claim more than the limit.
+    # A CTE: as a plain sub-select the locking query may be run again per row, and claim more than the limit. One that
+    # locks is never merged into the statement around it.
     picked = (
         select(found.c.id)
         .order_by(found.c.priority.desc(), found.c.run_at, found.c.id)
         .limit(bindparam("limit", type_=Integer))
         .cte("picked")
-        .prefix_with("MATERIALIZED")
     )
     columns = job_runs.c
     charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}

@@ -138,7 +138,9 @@ def recover(
         expired = expired.where(job_recoverable.c.id.in_(only))
     columns = job_runs.c
     ids = list(connection.execute(expired).scalars())
-    found = connection.execute(_standing(columns.locked_by, columns.output).where(columns.id.in_(ids)))
+    standing = _standing(columns.locked_by, columns.output).where(columns.id.in_(ids))
+    # As they are told of, too.
+    found = connection.execute(standing.order_by(columns.id))
     ended = _end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
     faults.reach("recover.before_commit", cut=lambda: dialect.sever(connection))
     return ended
@@ -241,19 +243,15 @@ def _given(row: Row[Any], verdict: Verdict, ending: Ending, next_at: datetime | 
 
 
 def _standing(*more: ColumnElement[Any]) -> Select[Any]:
-    """What decides where running rows go. In the order of ids, in which whoever locks several must lock them."""
+    """What decides where running rows go. In whatever order: nobody who locks several of them waits for one."""
     columns = job_runs.c
-    return (
-        select(
-            *(columns[name] for name in _READ),
-            columns.started_at.is_not(None).label("started"),
-            columns.cancel_requested_at.is_not(None).label("cancel_requested"),
-            now().label("now"),
-            *more,
-        )
-        .where(columns.status == RUNNING)
-        .order_by(columns.id)
-    )
+    return select(
+        *(columns[name] for name in _READ),
+        columns.started_at.is_not(None).label("started"),
+        columns.cancel_requested_at.is_not(None).label("cancel_requested"),
+        now().label("now"),
+        *more,
+    ).where(columns.status == RUNNING)
 
 
 @lru_cache(maxsize=1)

@@ -83,7 +83,7 @@ def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -
     Not for a lost lease, nor for a run whose row somebody has locked.
     """
     written = set()
-    for lease, columns in sorted(reports.items(), key=lambda item: item[0].run_id):
+    for lease, columns in reports.items():
         at_work = of_these(update(job_runs), unlocked(select(job_runs.c.id).where(*is_of(lease))))
         fitted = fit_report(columns)
         if not fitted or connection.execute(at_work.values(**fitted).returning(job_runs.c.id)).first():
@@ -97,8 +97,7 @@ def unlocked(found: Select[Any]) -> CTE:
     No key is changed, so that a row of the application's own that refers to a run, in a transaction however long, is in
     nobody's way.
     """
-    locked = found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
-    return locked.cte("held").prefix_with("MATERIALIZED")
+    return found.with_for_update(of=job_runs, skip_locked=True, key_share=True).cte("held")
 
 
 def of_these(change: Update, held: CTE) -> Update:
