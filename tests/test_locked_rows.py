@@ -1,17 +1,16 @@
 """A row that somebody has locked is passed over and written later: it holds up nobody else."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import LEASE, OWNER, running
+from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.plan_calls import request
 from jobrunner.lifecycle import Ending, Outcome
@@ -35,16 +34,6 @@ def store(database: PostgresDatabase) -> Iterator[Store]:
 def write(store: Store, work: Work) -> Any:
     """Whatever waits here would wait for as long as the other transaction lasts: the server gives it up."""
     return store.write(work)
-
-
-@contextmanager
-def somebody(database: PostgresDatabase, statement: str, run_ids: list[int]) -> Iterator[psycopg.Connection[Any]]:
-    """While the block runs, another transaction has done this to these runs and does not end."""
-    with closing(database.connect()) as session:
-        session.execute("BEGIN")
-        session.execute(statement, [run_ids])
-        yield session
-        session.execute("ROLLBACK")
 
 
 @pytest.mark.promise("P1", "P2", "P6", on="postgresql")

@@ -1,8 +1,10 @@
-"""Holding a schedule's row, as a tick or another person's command does, until the test has seen who waits for it."""
+"""Holding rows, as a tick or another person's command does, until the test has seen what others do meanwhile."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
+
+import psycopg
 
 from harness import Database, PostgresDatabase, SQLiteDatabase
 from harness.database import to_sqlite, translated
@@ -36,3 +38,13 @@ def wait_for_lock(database: Database, count: int = 1) -> None:
             [count],
             describe="sessions that wait for the lock",
         )
+
+
+@contextmanager
+def somebody(database: PostgresDatabase, statement: str, run_ids: list[int]) -> Iterator[psycopg.Connection[Any]]:
+    """While the block runs, another transaction has done this to these runs and does not end."""
+    with closing(database.connect()) as session:
+        session.execute("BEGIN")
+        session.execute(statement, [run_ids])
+        yield session
+        session.execute("ROLLBACK")

@@ -1,0 +1,257 @@
+"""Two transactions at once, in an order that the test decides: what may each take from the other?"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+
+from harness import Database, PostgresDatabase, postgresql_only, wait_for
+from harness.at_work import OWNER, running
+from harness.held import somebody
+from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
+from harness.plan_calls import KEPT, request
+from jobrunner import clock, recovery
+from jobrunner.config import load
+from jobrunner.finalizing import Finalizer
+from jobrunner.heartbeat import Heartbeat
+from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.log import Silence
+from jobrunner.model import ClaimedRun, Lease, Owner
+from jobrunner.store import claims, endings, expansion, holding, replacing, runs, ticks
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+from jobrunner.store.runs import NewRun
+from jobrunner.store.waits import Waits, of_tick
+from jobrunner.watch import Watch
+
+LEASE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def open_store(database: Database) -> Iterator[Callable[[], Store]]:
+    """Connections of jobrunner's own, which wait for a lock no longer than a second."""
+    opened: list[Store] = []
+
+    def open_one() -> Store:
+        opened.append(Store(locate(database.url), patience=timedelta(seconds=1)))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[[], Store]) -> Store:
+    return open_store()
+
+
+def claimed_by(store: Store, host: str, *, suspect: bool = False) -> set[int]:
+    asked = replace(request(), owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), suspect=suspect)
+    return {run.lease.run_id for run in store.write(lambda each: claims.claim(each, asked)).runs}
+
+
+def insert_definition(database: Database) -> int:
+    now = database.now()
+    database.execute(
+        "INSERT INTO job_definitions (name, overlap, last_slot_at, created_at, updated_at, job_type, payload, schedule,"
+        " timezone, source) VALUES ('s', 'replace', ?, ?, ?, 'known', '{}', '* * * * *', 'UTC', 'cli')",
+        [now - timedelta(minutes=1), now, now],
+    )
+    return int(database.value("SELECT id FROM job_definitions"))
+
+
+@postgresql_only
+@pytest.mark.promise("P1", "P2", "P6", on="postgresql")
+def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovered_or_pruned(
+    store: Store, database: PostgresDatabase
+) -> None:
+    """Another claim, a late heartbeat and a person's retry, each sent and not committed yet: nobody waits for them."""
+    due, free = insert_runs(database, 2, "known", run_at=database.now() - LEASE)
+    expired, over = running(database, 2, locked_until=database.now() - LEASE)
+    kept, old = insert_runs(database, 2, status="dead", finished_at=database.now() - 9 * DAY)
+    keep = dict.fromkeys(KEPT, DAY)
+    claim = (
+        "status = 'running', lease_token = 'n', locked_by = 'o', host = 'h', locked_until = jobrunner_now() + '1 min'"
+    )
+    with somebody(database, f"UPDATE job_runs SET {claim} WHERE id = ANY(%s)", [due]) as session:
+        session.execute("UPDATE job_runs SET locked_until = jobrunner_now() + '1 min' WHERE id = %s", [expired.run_id])
+        session.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL WHERE id = %s", [kept])
+        assert claimed_by(store, "here") == {free}
+        assert [each.run_id for each in store.write(lambda each: endings.recover(each, 9))] == [over.run_id]
+        assert store.write(lambda each: ticks.prune(each, keep)).deleted == 1
+        session.execute("COMMIT")
+        session.execute("BEGIN")
+    found = {row["id"]: row["status"] for row in database.query("SELECT id, status FROM job_runs")}
+    assert old not in found
+    assert (found[due], found[expired.run_id], found[kept]) == ("running", "running", "queued")
+
+
+@pytest.mark.promise("P7")
+def test_a_suspect_is_claimed_only_by_who_asks_for_it_alone(store: Store, database: Database) -> None:
+    """One that falls due while a tick is at work must not be taken along with the others."""
+    at = database.now() - LEASE
+    (suspect,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=2, attempts=2, priority=9)
+    (other,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=1, attempts=2)
+    assert claimed_by(store, "here") == {other}
+    assert claimed_by(store, "here") == set()
+    assert claimed_by(store, "here", suspect=True) == {suspect}
+
+
+@postgresql_only
+@pytest.mark.promise("P1", on="postgresql")
+def test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried(
+    open_store: Callable[[], Store], database: PostgresDatabase
+) -> None:
+    """The retry comes between the moment when a run is found to be old and the one when it is deleted."""
+    (old,) = insert_runs(database, 1, status="dead", finished_at=database.now() - 9 * DAY)
+    pruning, person = open_store(), open_store()
+    told: list[bool] = []
+    retrying = threading.Thread(
+        target=lambda: told.append(person.write(lambda each: runs.retry(each, old, "someone")).applied)
+    )
+
+    def retry_meanwhile(_: Connection, __: Any, statement: str, *___: object) -> None:
+        if not statement.startswith("DELETE") or retrying.ident is not None:
+            return
+        retrying.start()
+        wait_for(lambda: told or database.query("SELECT 1 FROM pg_locks WHERE NOT granted"), 10, "the retry")
+
+    event.listen(pruning._engine, "before_cursor_execute", retry_meanwhile)
+    pruning.write(lambda each: ticks.prune(each, dict.fromkeys(KEPT, DAY)))
+    retrying.join(10)
+    is_there = bool(database.query("SELECT id FROM job_runs WHERE id = ?", [old]))
+    assert told == [is_there]
+
+
+@postgresql_only
+@pytest.mark.promise("P2", on="postgresql")
+def test_what_is_about_to_be_replaced_is_not_claimed_any_more(
+    open_store: Callable[[], Store], database: PostgresDatabase
+) -> None:
+    """Another host's claim comes between the moment when a run is found to wait and the one when it is cancelled."""
+    definition_id = insert_definition(database)
+    # The first of its definition: it may be claimed.
+    older, new = insert_runs(database, 2, "known", definition_id=definition_id, run_at=database.now() - LEASE)
+    database.execute("UPDATE job_runs SET origin = 'slot', created_at = ?", [database.now() - LEASE])
+    mine, others = open_store(), open_store()
+    at = database.now()
+    claimed: list[set[int]] = []
+
+    def claim_meanwhile(_: Connection, __: Any, statement: str, *___: object) -> None:
+        if statement.startswith("UPDATE job_runs") and not claimed:
+            claimed.append(claimed_by(others, "elsewhere"))
+
+    event.listen(mine._engine, "before_cursor_execute", claim_meanwhile)
+    replaced = mine.write(lambda each: replacing.replace_older(each, [(definition_id, new)], at))
+    assert replaced == {definition_id: (older,)}
+    assert claimed == [{new}]
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [older]) == "cancelled"
+
+
+@postgresql_only
+@pytest.mark.promise("P2", "P6", on="postgresql")
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_changed_as_any_other(
+    store: Store, database: PostgresDatabase, level: str
+) -> None:
+    """At those levels a row that changed since the transaction began is an error, and not just passed over."""
+    with database.access.admin(database.database) as admin:
+        admin.execute(f"ALTER DATABASE \"{database.database}\" SET default_transaction_isolation = '{level}'")
+    leases = running(database, 2)
+    tries = []
+
+    def renew(connection: Connection) -> holding.Renewal:
+        tries.append(endings.expired_runs(connection))
+        if len(tries) == 1:
+            database.execute("UPDATE job_runs SET priority = 5 WHERE id = ?", [leases[0].run_id])
+        return holding.renew(connection, leases, LEASE)
+
+    assert store.write(renew).renewed == dict.fromkeys(leases, False)
+    assert len(tries) == 1
+
+
+@pytest.mark.promise("P2")
+def test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped(
+    store: Store, database: Database, tmp_path: Path
+) -> None:
+    """A lease that ends while the leftovers of others are killed: its own handler may be at work still."""
+    at = database.now() - LEASE
+    (seen,) = running(database, 1, locked_until=at, host="here")
+    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path), "JOBRUNNER_HOST": "here"})
+    late: list[Lease] = []
+
+    def expire_meanwhile(_: Connection) -> None:
+        if not late:
+            # Of a host that comes before the other one in each order.
+            late.extend(running(database, 1, locked_until=at, host="a", locked_by="a:1:a"))
+
+    event.listen(store._engine, "commit", expire_meanwhile)
+    recovery.recover(config, store, Silence(), Counter())
+    assert outcomes(database, seen.run_id) == ["lease_expired"]
+    assert outcomes(database, late[0].run_id) == []
+    recovery.recover(config, store, Silence(), Counter())
+    assert outcomes(database, late[0].run_id) == ["lease_expired"]
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P3")
+def test_a_slot_that_is_expanded_again_makes_no_second_run(store: Store, database: Database) -> None:
+    """Whatever became of the watermark; and the database itself takes no second one from anybody."""
+    definition_id, slot = insert_definition(database), database.now()
+    run = NewRun("known", "{}", run_at=slot, definition_id=definition_id, scheduled_for=slot, origin="slot")
+    made = store.write(lambda each: expansion.insert_slots(each, [run, run]))
+    assert list(made) == [(definition_id, slot)]
+    assert store.write(lambda each: expansion.insert_slots(each, [run])) == {}
+    assert statuses(database) == {"queued": 1}
+    with pytest.raises(Exception, match=r"job_runs_slot|UNIQUE constraint failed: job_runs\.definition_id"):
+        insert_runs(database, 1, definition_id=definition_id, scheduled_for=slot)
+
+
+@postgresql_only
+@pytest.mark.promise("P14", on="postgresql")
+def test_a_run_that_costs_each_write_its_connection_costs_only_its_own(
+    store: Store, database: PostgresDatabase, tmp_path: Path
+) -> None:
+    """Which of a group it is, is not known: after a connection was lost each of them is written alone."""
+    leases = running(database, 3)
+    bad = leases[1].run_id
+    database.execute(
+        "CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$"
+    )
+    database.execute(
+        f"CREATE TRIGGER break_off BEFORE UPDATE ON job_runs FOR EACH ROW WHEN (OLD.id = {bad})"
+        " EXECUTE FUNCTION break_off()"
+    )
+    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
+    watch = Watch(Waits.of(of_tick(LEASE)))
+    heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
+    finalizer = Finalizer(config, OWNER, store, heartbeat, Silence(), Counter(), watch, lambda: None)
+    with closing(heartbeat):
+        heartbeat.hold(leases, clock.elapsed())
+        for lease in leases:
+            finalizer.add(claimed_run(database, lease), Ending(Outcome.SUCCEEDED))
+
+        def write() -> bool:
+            finalizer.work()
+            return finalizer.unwritten() == 1
+
+        wait_for(write, 10, database.describe)
+        assert [outcomes(database, lease.run_id) for lease in leases] == [["succeeded"], [], ["succeeded"]]
+        database.execute("DROP TRIGGER break_off ON job_runs")
+        wait_for(lambda: finalizer.work() or finalizer.is_settled(), 10, database.describe)
+    assert statuses(database) == {"succeeded": 3}
+
+
+def claimed_run(database: Database, lease: Lease) -> ClaimedRun:
+    now = database.now()
+    return ClaimedRun(lease, "known", {}, 1, 3, None, now, None, now)
