@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test test-long test-pythons lint check clean format bench bench-peers bench-full bench-readme
+.PHONY: broken help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -35,6 +35,9 @@ test-long: $(INSTALLED)-test ## Run the tests that take long: months of slots, l
 
 test-pythons: ## Run some tests with the lowest and the newest dependencies on each Python here; all: ARGS=tests
 	@$(PYTHON) scripts/test_pythons.py .pythons $(ARGS)
+
+mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that a test fails; one: ARGS="'NAME'"
+	@$(VENV)/bin/python scripts/mutants.py $(ARGS)
 
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
 	@$(VENV)/bin/ruff check --quiet .

@@ -1,0 +1,487 @@
+"""Change one line of the code at a time and see that a test fails: a test that cannot fail proves nothing.
+
+Usage: python scripts/mutants.py [NAME...]
+
+Each mutation of the table is applied to a copy of the package in an environment of its own, which the tests and all
+their commands import; the checkout is left alone. It is killed when one of its tests fails. One line for each; exits
+with 1 when one survives that has no reason to, or when the text that it replaces is not in the code.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("jobrunner", "alembic", "alembic.ini")
+LONGEST_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """``old`` occurs once in ``file``. ``tests`` are to fail without it, unless ``reason`` says why none does.
+
+    ``more`` is replaced, too, where each of several lines is enough.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: Sequence[str]
+    reason: str = ""
+    more: tuple[tuple[str, str], ...] = ()
+
+    def changes(self) -> list[tuple[str, str]]:
+        """What is replaced, each with what by."""
+        return [(self.old, self.new), *self.more]
+
+    def problem(self) -> str | None:
+        """Why it cannot be tried."""
+        text = (ROOT / self.file).read_text()
+        counts = [text.count(old) for old, _ in self.changes()]
+        wrong = [count for count in counts if count != 1]
+        return f"the text it replaces occurs {wrong[0]} times in {self.file}" if wrong else None
+
+
+AT_ONCE = "tests/test_two_at_once.py"
+BEATS = "tests/test_heartbeat.py"
+TOGETHER = "tests/test_finalize_together.py"
+LOCKED = "tests/test_locked_rows.py"
+LIFE = "tests/unit/test_lifecycle.py"
+POISON = "tests/test_hostile_handlers_poison.py"
+STORE = "jobrunner/store"
+MEANWHILE = f"{AT_ONCE}::test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovered_or_pruned"
+REFERRED = f"{LOCKED}::test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way"
+TOLD_APART = f"{LOCKED}::test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other"
+ISOLATION = (
+    f"{AT_ONCE}::test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_changed_as_any_other"
+)
+STOPPED_ONLY = f"{AT_ONCE}::test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped"
+AGE = f"{BEATS}::test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent"
+AGE_ALONG = f"{BEATS}::test_so_it_is_where_a_claim_or_a_finalize_renews_it_along_the_way"
+FENCE = (
+    f"{BEATS}::test_a_handler_is_told_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_just_before_its_end"
+)
+STALL = f"{BEATS}::test_leases_end_while_the_main_loop_stands_still_and_are_renewed_when_it_turns_again"
+AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
+STALE = f"{BEATS}::test_a_stale_owner_prolongs_no_lease_of_another_one_and_says_nothing_of_its_run"
+ASKED_FOR = f"{AT_ONCE}::test_a_suspect_is_claimed_only_by_who_asks_for_it_alone"
+SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
+ALONE = f"{POISON}::test_a_suspect_is_started_alone_in_its_tick"
+
+NOTED = "        self._suspect_at_work = self._checks_suspects = bool(claimed.runs)\n"
+LOOKED = """\
+        if self._in_hand.attempts or self._staff.has_waiting() or not self._staff.is_settled():
+            return
+"""
+
+MUTATIONS = (
+    # Claiming.
+    Mutation(
+        "claim without its lock",
+        f"{STORE}/claims.py",
+        ".with_for_update(skip_locked=True, key_share=True)",
+        "",
+        [MEANWHILE],
+    ),
+    Mutation(
+        "claim that waits for locked rows",
+        f"{STORE}/claims.py",
+        ".with_for_update(skip_locked=True, key_share=True)",
+        ".with_for_update(key_share=True)",
+        [MEANWHILE],
+    ),
+    Mutation(
+        "claim that waits for a row that refers to a run",
+        f"{STORE}/claims.py",
+        ".with_for_update(skip_locked=True, key_share=True)",
+        ".with_for_update(skip_locked=True)",
+        [REFERRED],
+    ),
+    Mutation(
+        "claim whose UPDATE does not ask again",
+        f"{STORE}/claims.py",
+        "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
+        "columns.id.in_(select(picked.c.id)))",
+        [MEANWHILE, "tests/test_overlap.py::test_two_claims_that_do_not_see_each_other_take_one_run"],
+        "the lock holds what the view has found; the UPDATE asks again so that no run has two owners if it ever failed",
+    ),
+    # Recovery.
+    Mutation(
+        "recovery without its lock on the view",
+        f"{STORE}/endings.py",
+        "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
+        "",
+        [MEANWHILE],
+    ),
+    Mutation(
+        "recovery of any run",
+        f"{STORE}/endings.py",
+        "expired = expired.where(job_recoverable.c.id.in_(only))",
+        "pass",
+        [STOPPED_ONLY],
+    ),
+    Mutation(
+        "recovery that names no runs",
+        "jobrunner/recovery.py",
+        "limit=len(some), only=some,",
+        "limit=len(some),",
+        [STOPPED_ONLY],
+    ),
+    # The heartbeat.
+    Mutation(
+        "beats while the main loop stands still",
+        "jobrunner/heartbeat.py",
+        "        if clock.elapsed() - self._turned_at > self._lease_seconds / 2:\n            return False\n",
+        "",
+        [STALL],
+    ),
+    Mutation(
+        "no beat after a stall",
+        "jobrunner/heartbeat.py",
+        "        if stalled and self._held:\n",
+        "        if False:\n",
+        [AFTER_STALL],
+    ),
+    Mutation(
+        "a beat's leases counted from its answer",
+        "jobrunner/heartbeat.py",
+        "        self.renewed(renewal.renewed, sent_at)\n",
+        "        self.renewed(renewal.renewed, clock.elapsed())\n",
+        [AGE],
+    ),
+    Mutation(
+        "a claim's leases counted from its answer",
+        "jobrunner/claiming.py",
+        "        return self._have(request, claim, renewal, sent_at)\n",
+        "        return self._have(request, claim, renewal, clock.elapsed())\n",
+        [AGE, AGE_ALONG],
+    ),
+    Mutation(
+        "a finalize's renewals counted from its answer",
+        "jobrunner/finalizing.py",
+        "        self._heartbeat.renewed(renewal.renewed, sent_at)\n",
+        "        self._heartbeat.renewed(renewal.renewed, clock.elapsed())\n",
+        [AGE_ALONG],
+    ),
+    Mutation(
+        "told that a lease is not renewed only at its end",
+        "jobrunner/heartbeat.py",
+        "FENCE_SHARE = 0.75",
+        "FENCE_SHARE = 1.0",
+        [FENCE],
+    ),
+    Mutation(
+        "a handler is not killed before its lease ends",
+        "jobrunner/heartbeat.py",
+        "                self._kill(lease)\n",
+        "                pass\n",
+        [FENCE],
+    ),
+    Mutation(
+        "a single lease without its token",
+        f"{STORE}/holding.py",
+        "job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)",
+        "job_runs.c.status == RUNNING)",
+        [STALE],
+    ),
+    # Holding.
+    Mutation(
+        "renewals and ends that wait for locked rows",
+        f"{STORE}/holding.py",
+        "found.with_for_update(of=job_runs, skip_locked=True, key_share=True)",
+        "found.with_for_update(of=job_runs, key_share=True)",
+        [TOLD_APART],
+    ),
+    Mutation(
+        "writes of an owner without its token",
+        f"{STORE}/holding.py",
+        "columns.status == RUNNING, columns.lease_token == given.c.lease_token)",
+        "columns.status == RUNNING)",
+        [STALE],
+    ),
+    Mutation(
+        "a locked row is taken for a lost lease",
+        f"{STORE}/holding.py",
+        "    return Renewal(renewed, still_held(connection, missing))",
+        "    return Renewal(renewed)",
+        [TOLD_APART],
+    ),
+    # Finalizing.
+    Mutation(
+        "finalize without its lock",
+        f"{STORE}/endings.py",
+        "        .with_for_update(of=job_runs, skip_locked=True, key_share=True)\n",
+        "",
+        [TOLD_APART],
+    ),
+    Mutation(
+        "a lease named twice is ended twice",
+        f"{STORE}/endings.py",
+        "held.pop(lease, None)",
+        "held.get(lease)",
+        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+    ),
+    Mutation(
+        "what recovery has ended is taken for applied",
+        f"{STORE}/endings.py",
+        'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
+        'columns.worker == bindparam("worker"), bindparam("expired") != ""',
+        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+    ),
+    Mutation(
+        "a group not parted after a lost connection",
+        "jobrunner/finalizing.py",
+        "                self._part(group, 1)\n",
+        "                pass\n",
+        [f"{AT_ONCE}::test_a_run_that_costs_each_write_its_connection_costs_only_its_own"],
+    ),
+    Mutation(
+        "a group not parted after an error",
+        "jobrunner/finalizing.py",
+        "            self._part(group, max(1, len(group) // 2))\n",
+        "",
+        ["tests/test_finalize_groups.py::test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back"],
+    ),
+    # Transactions.
+    Mutation(
+        "no READ COMMITTED",
+        f"{STORE}/dialect/connections.py",
+        "BEGIN ISOLATION LEVEL READ COMMITTED; ",
+        "BEGIN; ",
+        [ISOLATION],
+    ),
+    # Replacing, pruning, slots.
+    Mutation(
+        "replace_older without its lock",
+        f"{STORE}/replacing.py",
+        "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
+        "    return older.order_by(columns.id)",
+        [f"{AT_ONCE}::test_what_is_about_to_be_replaced_is_not_claimed_any_more"],
+    ),
+    Mutation(
+        "prune without its lock",
+        f"{STORE}/ticks.py",
+        "        .limit(limit)\n        .with_for_update(skip_locked=True)\n    )\n    if besides:",
+        "        .limit(limit)\n    )\n    if besides:",
+        [MEANWHILE, f"{AT_ONCE}::test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried"],
+    ),
+    Mutation(
+        "prune of runs that are not finished",
+        f"{STORE}/ticks.py",
+        "columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < _before(keep)",
+        "columns.created_at < _before(keep)",
+        ["tests/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
+    ),
+    Mutation(
+        "no unique index on slots",
+        "alembic/versions/0001_core.py",
+        "CREATE UNIQUE INDEX job_runs_slot ",
+        "CREATE INDEX job_runs_slot ",
+        [SLOT_TWICE],
+    ),
+    # Suspects.
+    Mutation(
+        "a suspect not alone: others are claimed beside it",
+        "jobrunner/drain.py",
+        NOTED,
+        "        self._suspect_at_work = self._checks_suspects = False\n",
+        [ALONE],
+    ),
+    Mutation(
+        "a suspect not alone: the next one is claimed beside it",
+        "jobrunner/drain.py",
+        NOTED,
+        "        self._checks_suspects = bool(claimed.runs)\n",
+        [ALONE],
+        more=((LOOKED, ""),),
+    ),
+    Mutation(
+        "a suspect not noted as at work",
+        "jobrunner/drain.py",
+        NOTED,
+        "        self._checks_suspects = bool(claimed.runs)\n",
+        [ALONE],
+        "the look before the next suspect is claimed sees it, too; the note spares the loop to turn in vain meanwhile",
+    ),
+    Mutation(
+        "no look at what is at work before a suspect is claimed",
+        "jobrunner/drain.py",
+        LOOKED,
+        "",
+        [ALONE],
+        "the note of the suspect at work says it, too; the look also sees one that still waits for its child",
+    ),
+    Mutation(
+        "suspects are claimed with the others",
+        f"{STORE}/claims.py",
+        "fits if suspect else ~fits",
+        "fits if suspect else due.lease_expiries >= 0",
+        [ASKED_FOR],
+    ),
+    Mutation(
+        "a suspect only from its third crash on",
+        "jobrunner/lifecycle.py",
+        "SUSPECT_AFTER_EXPIRIES = 2",
+        "SUSPECT_AFTER_EXPIRIES = 3",
+        [ALONE],
+    ),
+    # The life of a run.
+    Mutation(
+        "a requested cancel loses",
+        "jobrunner/lifecycle.py",
+        "    if run.cancel_requested:\n",
+        "    if False:\n",
+        [LIFE],
+    ),
+    Mutation(
+        "cancel wins over success",
+        "jobrunner/lifecycle.py",
+        "    if ending.outcome is Outcome.SUCCEEDED:\n",
+        "    if ending.outcome is Outcome.SUCCEEDED and not run.cancel_requested:\n",
+        [LIFE],
+    ),
+    Mutation(
+        "what was never started is charged",
+        "jobrunner/lifecycle.py",
+        "    if not run.started:\n",
+        "    if False:\n",
+        [LIFE],
+    ),
+    Mutation(
+        "one attempt too many",
+        "jobrunner/lifecycle.py",
+        "run.attempts >= run.max_attempts",
+        "run.attempts > run.max_attempts",
+        [LIFE],
+    ),
+    Mutation(
+        "releases without end",
+        "jobrunner/lifecycle.py",
+        "    if run.releases + 1 < MOST_RELEASES_IN_A_ROW:\n",
+        "    if True:\n",
+        [LIFE],
+    ),
+    Mutation(
+        "expiries that are not in a row are counted",
+        "jobrunner/lifecycle.py",
+        "expiries = run.lease_expiries + 1 if expired else 0",
+        "expiries = run.lease_expiries + 1",
+        [LIFE],
+    ),
+)
+
+
+class Ground:
+    """A copy of the package, and an environment that imports it instead of the checkout and all else as it is here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.copy = folder / "checkout"
+        for name in COPIED:
+            source, target = ROOT / name, self.copy / name
+            target.parent.mkdir(exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+        builder = venv.EnvBuilder(symlinks=True)
+        context = builder.ensure_directories(folder / "venv")
+        builder.create(folder / "venv")
+        self.python = Path(context.env_exe)
+        variables = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
+        packages = Path(sysconfig.get_path("purelib", "venv", vars=variables))
+        (packages / "mutants.pth").write_text(f"{self.copy}\n{sysconfig.get_path('purelib')}\n")
+        installed = Path(sysconfig.get_path("scripts")) / "jobrunner"
+        command = self.python.with_name("jobrunner")
+        command.write_text(re.sub(r"\A#!.*", f"#!{self.python}", installed.read_text()))
+        command.chmod(0o755)
+
+    @contextmanager
+    def changed(self, mutation: Mutation) -> Iterator[None]:
+        """While the block runs, the copy is changed."""
+        path = self.copy / mutation.file
+        before = path.read_text()
+        text = before
+        for old, new in mutation.changes():
+            text = text.replace(old, new)
+        self._write(path, text)
+        yield
+        self._write(path, before)
+
+    def _write(self, path: Path, text: str) -> None:
+        path.write_text(text)
+        # What was compiled from another text of the same length in the same second would be taken for this one.
+        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+
+    def first_failure(self, tests: Sequence[str]) -> str | None:
+        """The test that fails, if one does. Raises RuntimeError with what pytest says when they could not be run."""
+        # -P: else the checkout, which is the working folder, would be imported first.
+        command = [str(self.python), "-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "JOBRUNNER_TEST_COMMAND": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LONGEST_SECONDS,
+        )
+        if done.returncode not in (0, 1):
+            raise RuntimeError(done.stdout)
+        if done.returncode == 0:
+            return None
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return failed[1].rpartition("::")[2] if failed else "a test"
+
+    def imports_the_copy(self) -> bool:
+        """Whether the environment does what it is for."""
+        where = [str(self.python), "-P", "-c", "import jobrunner; print(jobrunner.__file__)"]
+        done = subprocess.run(where, cwd=ROOT, capture_output=True, text=True)
+        return Path(done.stdout.strip()).is_relative_to(self.copy)
+
+
+def verdict(ground: Ground, mutation: Mutation) -> tuple[str, bool]:
+    """What to say of it, and whether it is as it should be."""
+    if problem := mutation.problem():
+        return problem, False
+    with ground.changed(mutation):
+        killer = ground.first_failure(mutation.tests)
+    if killer is None:
+        return (f"survived: {mutation.reason}", True) if mutation.reason else ("SURVIVED", False)
+    said = f"killed by {killer}"
+    return (f"{said}, although it is said why none does", False) if mutation.reason else (said, True)
+
+
+def main(names: Sequence[str]) -> int:
+    """The exit code."""
+    unknown = set(names) - {each.name for each in MUTATIONS}
+    if unknown:
+        sys.exit(f"no mutation is named {', '.join(sorted(unknown))}")
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        ground = Ground(Path(folder))
+        if not ground.imports_the_copy():
+            sys.exit("the tests would import another jobrunner than the changed one")
+        chosen = [each for each in MUTATIONS if not names or each.name in names]
+        if broken := ground.first_failure(sorted({test for each in chosen for test in each.tests})):
+            sys.exit(f"{broken} fails without any change")
+        is_good = True
+        for mutation in chosen:
+            said, is_right = verdict(ground, mutation)
+            is_good = is_good and is_right
+            print(f"{mutation.name}: {said}", flush=True)
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+"""`make mutants`: its table speaks of the code and of the tests as they are. Nothing is changed or run here."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def mutants() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        import mutants
+
+        yield mutants
+    del sys.modules["mutants"]
+
+
+def names_in(path: Path) -> set[str]:
+    return {each.name for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
+
+
+def test_every_text_that_a_mutation_replaces_occurs_once_in_the_code(mutants: Any) -> None:
+    told = {each.name: each.problem() for each in mutants.MUTATIONS}
+    assert len(told) == len(mutants.MUTATIONS), "two of one name"
+    assert {name: problem for name, problem in told.items() if problem} == {}
+    assert [each.name for each in mutants.MUTATIONS if any(old == new for old, new in each.changes())] == []
+
+
+def test_every_test_that_is_to_kill_a_mutation_exists(mutants: Any) -> None:
+    missing = []
+    for test in {test for each in mutants.MUTATIONS for test in each.tests}:
+        file, _, name = test.partition("::")
+        path = ROOT / file
+        if not path.is_file() or (name and name not in names_in(path)):
+            missing.append(test)
+    assert missing == []
+    assert [each.name for each in mutants.MUTATIONS if not each.tests] == []
