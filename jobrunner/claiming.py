@@ -19,6 +19,7 @@ from jobrunner.store import claims, holding, ticks
 from jobrunner.store.claims import Claim, ClaimRequest, GivenBack
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.holding import Renewal
+from jobrunner.text import first_line_of
 
 _LOOK_AGAIN_SECONDS = 1.0
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000
@@ -155,7 +156,7 @@ class Claimer:
         self._portion.size = 1
         self._is_next_bare = request.limit == 1 and not request.bare
         told = "without the payload" if self._is_next_bare else "one by one"
-        self._log.warning("claim", result=told, error=f"{type(error).__name__}: {error}".splitlines()[0][:300])
+        self._log.warning("claim", result=told, error=first_line_of(error))
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due, counted up to ``limit``."""

@@ -20,6 +20,7 @@ from jobrunner.store import endings, holding
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.endings import Ended, Refusal
 from jobrunner.store.holding import Renewal
+from jobrunner.text import first_line_of
 from jobrunner.watch import Watch
 from jobrunner.writing import Writer
 
@@ -274,7 +275,7 @@ class Finalizer:
         self._say("not finalized", pending, reason)
 
     def _scrub(self, pending: _Pending, error: Exception) -> None:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        reason = first_line_of(error)
         if pending.is_scrubbed:
             self._lose(pending, reason)
             return

@@ -17,6 +17,7 @@ from jobrunner.report import log_ended
 from jobrunner.store import claims, endings
 from jobrunner.store.database import Database
 from jobrunner.store.endings import Ended
+from jobrunner.text import first_line_of
 
 _LARGEST_PORTION = 500
 _MOST_CUTS = 3
@@ -98,7 +99,7 @@ class _Recovery:
         self._counts["recovered"] += len(recovered)
 
     def _end_bare(self, some: list[int], error: Exception) -> None:
-        self._log.error("recovery", result="without what it has said", run_id=some[0], error=_first_line(error))
+        self._log.error("recovery", result="without what it has said", run_id=some[0], error=first_line_of(error))
         try:
             self._end(some, with_output=False)
         except JobrunnerError:
@@ -107,8 +108,4 @@ class _Recovery:
             self._step_over(some[0], again)
 
     def _step_over(self, run_id: int, error: Exception) -> None:
-        self._log.error("recovered", run_id=run_id, result="cannot be written", error=_first_line(error))
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        self._log.error("recovered", run_id=run_id, result="cannot be written", error=first_line_of(error))

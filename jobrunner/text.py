@@ -25,6 +25,11 @@ def one_line(text: str, limit: int = LAST_ERROR_CHARACTERS) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def first_line_of(error: Exception) -> str:
+    """The kind of an unexpected error and the first line of its words: in the next ones a server may quote a row."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
 def visible(text: str) -> str:
     """Safe to print inside one line of a terminal: every control and reordering mark becomes an escape."""
     return _CONTROLS.sub(_escape, storable(text))

@@ -28,7 +28,7 @@ from jobrunner.portion import Portion
 from jobrunner.stopping import StopRequest, listening
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
-from jobrunner.text import one_line
+from jobrunner.text import first_line_of, one_line
 from jobrunner.watch import Watch
 
 _PRUNE_SECONDS = 1.0
@@ -103,9 +103,7 @@ class Tick:
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        # Only the first line of its words: in the next ones a server may quote a row.
-        words = (str(error).splitlines() or [""])[0]
-        told = one_line(f"{type(error).__name__}: {words}", 300)
+        told = one_line(first_line_of(error), 300)
         self._log.error(
             "tick", result="internal error", error=told, stack="".join(traceback.format_tb(error.__traceback__))
         )
@@ -159,9 +157,7 @@ class Tick:
                 if is_database_away:
                     raise
                 # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.
-                self._log.error(
-                    "prune", result="given up", error=f"{type(error).__name__}: {error}".splitlines()[0][:300]
-                )
+                self._log.error("prune", result="given up", error=first_line_of(error))
                 return
             self._database.reach("prune.committed")
             portion.took(clock.elapsed() - began_at)

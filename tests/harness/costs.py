@@ -1,8 +1,9 @@
 """What a run of the tests cost: its slowest tests and its processor time. A test that takes too long fails."""
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -41,12 +42,12 @@ class Costs:
     """Collects in the controller what each worker reports."""
 
     def __init__(self) -> None:
-        self._durations: Counter[str] = Counter()
+        self._durations: defaultdict[str, float] = defaultdict(float)
         self._processor_seconds = 0.0
         self._has_workers = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._durations[report.nodeid] += report.duration  # type: ignore[assignment]
+        self._durations[report.nodeid] += report.duration
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -65,7 +66,7 @@ class Costs:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if len(self._durations) > _SLOWEST:
             terminalreporter.section(f"slowest {_SLOWEST} tests")
-            for name, seconds in self._durations.most_common(_SLOWEST):
+            for name, seconds in sorted(self._durations.items(), key=itemgetter(1), reverse=True)[:_SLOWEST]:
                 terminalreporter.write_line(f"{seconds:6.2f} s  {name}")
             spent = f"{self._processor_seconds:.0f} s of processor time, without the database server's"
             terminalreporter.write_line(spent)

@@ -31,19 +31,22 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     marked: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    counts: dict[str, int] = {}
     for item in items:
-        if item.get_closest_marker("long"):
-            marked[item.nodeid.partition("[")[0]].append(item)
+        if marker := item.get_closest_marker("long"):
+            name = item.nodeid.partition("[")[0]
+            marked[name].append(item)
+            counts.setdefault(name, marker.kwargs.get("sample", 0))
     chosen: set[pytest.Item] = set()
     for name, cases in marked.items():
-        count = cases[0].get_closest_marker("long").kwargs.get("sample", 0)  # type: ignore[union-attr]
-        chosen.update(random.Random(f"{os.environ[SEED]} {name}").sample(cases, min(count, len(cases))))
+        chosen.update(random.Random(f"{os.environ[SEED]} {name}").sample(cases, min(counts[name], len(cases))))
+    every = {item for cases in marked.values() for item in cases}
     if config.getoption("--long"):
-        kept = [item for item in items if item.get_closest_marker("long")]
+        kept = [item for item in items if item in every]
     elif len(items) == 1:
         kept = items  # named on the command line
     else:
-        kept = [item for item in items if item in chosen or not item.get_closest_marker("long")]
+        kept = [item for item in items if item in chosen or item not in every]
     removed = set(items) - set(kept)
     if removed:
         config.hook.pytest_deselected(items=sorted(removed, key=lambda item: item.nodeid))

@@ -45,7 +45,7 @@ def use(channel: socket.socket) -> None:
         def _execute_child(self, args: Any, *others: Any) -> None:
             pass_fds, environment, pipes = others[3], others[5], others[9:15]
             if list(args[:4]) != _COMMAND or not places.is_plain(environment):
-                super()._execute_child(args, *others)  # type: ignore[misc]
+                super()._execute_child(args, *others)  # type: ignore[misc] # CPython's own, in no stub
                 return
             stdin, _, _, stdout, _, stderr = pipes
             wanted = {0: stdin, 1: stdout, 2: stderr, **{number: number for number in pass_fds}}
@@ -53,7 +53,7 @@ def use(channel: socket.socket) -> None:
             socket.send_fds(channel, [json.dumps(request).encode()], list(wanted.values()))
             self.pid = int(channel.recv(100))
             self._child_created = True
-            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # CPython's own, in no stub
 
     process: Any = sys.modules["jobrunner.execute.process"]
     real = process.subprocess

@@ -58,7 +58,7 @@ def main() -> None:
 
 def _leave(code: int) -> NoReturn:
     """End as Python does, but for the taking apart of all modules: that would copy all the memory of the starter."""
-    threading._shutdown()  # type: ignore[attr-defined]
+    threading._shutdown()  # type: ignore[attr-defined] # CPython's own, in no stub
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -49,7 +49,7 @@ class WarmProcess(subprocess.Popen[Any]):
             )
         self.pid = int(self._report.recv(100))
         self._child_created = True
-        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # CPython's own, in no stub
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
         return self._hear_end(0)
@@ -62,7 +62,7 @@ class WarmProcess(subprocess.Popen[Any]):
         return code
 
     def _hear_end(self, seconds: float | None) -> int | None:
-        with self._waitpid_lock:  # type: ignore[attr-defined]
+        with self._waitpid_lock:  # type: ignore[attr-defined] # CPython's own, in no stub
             if self.returncode is None and select.select([self._report], [], [], seconds)[0]:
                 self.returncode = int(self._report.recv(100))
                 self._report.close()
