@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme
+.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -45,6 +45,9 @@ lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the directio
 	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: style, types and imports are in order"
+
+shape: $(INSTALLED)-test ## Print the rooms of the code and their sizes: layers, circles, the longest files
+	@$(VENV)/bin/python scripts/shape.py
 
 # One after the other, also under make -j: the last lines are those of the tests.
 check: ## Run lint, then the tests; this is what CI runs
