@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from chart import chart
-from plan import BOTH, POSTGRESQL, SQLITE
+from peers import PEERS
+from plan import BOTH, DRAINS, POSTGRESQL, SQLITE, Drain
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
+_NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 _BEST = ("default settings", "--concurrency 2", "--concurrency 8")
 
 
@@ -32,6 +34,11 @@ class Results:
 
     def ratio(self, name: str) -> float | None:
         return self._of(name, "ratio")
+
+    def at_most(self, name: str) -> int | None:
+        """So many jobs, where a peer was given fewer than the size says."""
+        line = self._lines.get(name)
+        return None if line is None else line.get("settings", {}).get("runs")
 
     def best(self, database: str) -> tuple[float, str] | None:
         """Our quickest drain, and its settings."""
@@ -86,33 +93,67 @@ def figures(results: Results) -> str:
 
 
 def others(results: Results) -> str:
-    """The table of the other systems, ours in front."""
+    """The table of the other systems, ours in front: the rates of each size, one beside the other."""
+    drains = _compared(results)
     rows = [
         (
             f"jobrunner, {database}",
             _seconds(results.median(f"idle tick, {database}")),
-            _number(results.median(f"drain, default settings, {database}")),
-            _number(best[0]) if (best := results.best(database)) else "",
+            _joined(_number(results.median(drain.ours.format(db=database))) for drain in drains),
+            _joined(_number(best[0]) if best and drain.size == "runs" else "" for drain in drains),
             "child processes",
             "yes, in groups",
         )
         for database in BOTH
+        for best in [results.best(database)]
     ]
     for name, about in results.peers().items():
         idle = [value for each in about["commands"] if (value := results.median(f"idle: {name}, {each} settings"))]
-        drains = [_number(results.median(f"drain: {name}, {each} settings")) for each in ("default", "best")]
+        rates = [_rates(results, drains, name, settings) for settings in ("default", "best")]
         quickest = _seconds(min(idle, default=None))
-        rows.append((f"{name}, {about['database']}", quickest, *drains, about["isolates"], about["durable"]))
+        rows.append((f"{name}, {about['database']}", quickest, *rates, about["isolates"], about["durable"]))
+    sizes = " / ".join(f"{results.size(drain.size):,}" for drain in drains)
     titles = (
         "",
         "idle",
-        "runs/s, default",
-        "runs/s, best",
+        f"runs/s of {sizes}, default",
+        f"runs/s of {sizes}, best",
         "a crash is kept from others by",
         "on the disk when it says so",
     )
+    told = _table(titles, [row for row in rows if any(row[1:4])])
     left = [f"Left out: {name}: {why}." for name, why in results.about.get("left_out", {}).items() if ":" not in name]
-    return "\n".join([_table(titles, [row for row in rows if any(row[1:4])]), *left, ""]).replace("\n\n\n", "\n\n")
+    if "–" in told:
+        left.insert(
+            0,
+            f"–: not measured. A size that would take a peer longer than {results.size('peer_seconds')} s is left out;"
+            f" our own best settings were looked for at {results.size('runs'):,}.",
+        )
+    return "\n".join([told, *left, ""]).replace("\n\n\n", "\n\n")
+
+
+def _compared(results: Results) -> list[Drain]:
+    """The sizes at which a peer was measured; without peers those of our own."""
+
+    def lines(drain: Drain) -> Iterable[str]:
+        return (drain.peers.format(peer=name, settings=each) for name in results.peers() for each in ("default", "best"))
+
+    found = [drain for drain in DRAINS if any(results.median(line) for line in lines(drain))]
+    return found or [drain for drain in DRAINS if any(results.median(drain.ours.format(db=db)) for db in BOTH)]
+
+
+def _rates(results: Results, drains: list[Drain], peer: str, settings: str) -> str:
+    """What a peer reaches at each size; or at the few jobs that it was given."""
+    names = [drain.peers.format(peer=peer, settings=settings) for drain in drains]
+    for name in names:
+        if at_most := results.at_most(name):
+            return f"{_number(results.median(name))} (of {at_most})"
+    return _joined(_number(results.median(name)) for name in names)
+
+
+def _joined(rates: Iterable[str]) -> str:
+    each = list(rates)
+    return " / ".join(rate or "–" for rate in each) if any(each) else ""
 
 
 def _where(results: Results) -> str:
@@ -137,32 +178,37 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
 
     connect = "psycopg that connects and asks `select 1`; `python -c pass`"
     yield row(
-        "tick with nothing to do", lambda db: _timed(results, f"idle tick, {db}"), f"{connect}{_quickest(results)}"
+        "tick with nothing to do, default settings", lambda db: _timed(results, f"idle tick, {db}"), f"{connect}{_quickest(results)}"
     )
-    yield row("tick with one run", lambda db: _timed(results, f"first run, {db}"), "the tick with nothing to do")
+    yield row("tick with one run, default settings", lambda db: _timed(results, f"first run, {db}"), "the tick with nothing to do")
+    for drain in DRAINS:
+        yield row(
+            f"{results.size(drain.size):,} runs that do nothing, default settings{_ticks(results, drain)}",
+            lambda db, name=drain.ours: _rate(results.median(name.format(db=db))),
+            _drains(results) if drain.size == "runs" else "",
+        )
+    yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
     yield row(
-        f"{runs} runs that do nothing, as it comes",
-        lambda db: _rate(results.median(f"drain, default settings, {db}")),
-        _drains(results),
+        f"{runs} with `--strict`, else default settings: each outcome committed before the child's next run",
+        lambda db: _rate(results.median(f"drain, strict, {db}")),
     )
-    yield row("the same at the best `--concurrency`", lambda db: _best(results, db))
     yield row(
-        "the same, each outcome committed before the child's next run",
-        lambda db: _strict(results, db),
-    )
-    yield row(
-        f"{results.size('slow_runs')} runs of 100 ms, 20 at once",
+        f"{results.size('slow_runs')} runs of 100 ms, `--concurrency 20`",
         lambda db: _share(results, db),
         "the ideal time; the parent's share of a core",
     )
     yield row(
-        f"{results.size('waiting_runs'):,} coroutines that wait for 1 s, 500 at once",
+        f"{results.size('waiting_runs'):,} coroutines that wait for 1 s, default settings: 500 at once",
         lambda db: _seconds(results.median(f"waiting runs, start to exit, {db}")),
         "of 2 s at least",
     )
-    yield row("enqueue, in your transaction", lambda db: _timed(results, f"enqueue, {db}", "ms"), "a bare INSERT")
     yield row(
-        "enqueue to start, with `tick --linger`",
+        "one `enqueue` in your transaction, without its commit",
+        lambda db: _timed(results, f"enqueue, {db}", "ms"),
+        "a bare INSERT",
+    )
+    yield row(
+        "enqueue to start, with `tick --linger`, else default settings",
         lambda db: _milliseconds(results.median(f"linger: commit to start, {db}")),
     )
     yield row(
@@ -170,6 +216,12 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         lambda db: _timed(results, f"claim 100 beside finished runs, {db}", "ms"),
         "the same beside none",
     )
+
+
+def _ticks(results: Results, drain: Drain) -> str:
+    """Where it took several."""
+    ticks = max((results.median(f"spike, ticks, {db}") or 1 for db in BOTH), default=1)
+    return f": {ticks:.0f} ticks, one after the other" if drain.size == "spike" and ticks > 1 else ""
 
 
 def _timed(results: Results, name: str, unit: str = "s") -> str:
@@ -187,11 +239,6 @@ def _best(results: Results, database: str) -> str:
     return f"{_rate(best[0])} at {best[1].split()[-1]}"
 
 
-def _strict(results: Results, database: str) -> str:
-    found = [results.median(f"drain, strict, {settings}{database}") for settings in ("", "--concurrency 8, ")]
-    return _rate(max((value for value in found if value), default=None))
-
-
 def _share(results: Results, database: str) -> str:
     ratio = results.ratio(f"slow runs, first start to last end, {database}")
     cores = results.median(f"slow runs, processor time of the parent at work, {database}")
@@ -206,7 +253,7 @@ def _quickest(results: Results) -> str:
         (value, name)
         for name, about in results.peers().items()
         for settings in about["commands"]
-        if about["database"] == POSTGRESQL and name != "graphile-worker"
+        if about["database"] == POSTGRESQL and name not in _NOT_PYTHON
         if (value := results.median(f"idle: {name}, {settings} settings"))
     ]
     if not found:

@@ -17,6 +17,7 @@ BOTH = (
     "claim 100, empty history",
     "claim 100 beside finished runs",
     "claim 100 behind unknown runs",
+    "drain of few, default settings",
     "drain, default settings",
     "drain, peak memory of the parent",
     "drain, --concurrency 2",

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Iterator
 
-from plan import BOTH, Line, measure
+from plan import BOTH, DRAINS, SIZES, Line, measure
 from stage import Stage, tick_has
 
 from measures.baselines import PASS_MEMORY, RAW
 
-_DEFAULTS = "drain, default settings, {db}"
+_FEW, _DEFAULTS = (drain.ours for drain in DRAINS[:2])
 
 
 @measure(
@@ -29,6 +29,12 @@ def defaults(stage: Stage, database: str) -> Iterator[float]:
     queue.check_drained(runs)
     yield runs / done.seconds
     yield done.peak_bytes / 1e6
+
+
+@measure(Line(_FEW, "runs/s", RAW), group=SIZES, on=BOTH, concurrency="default (4)")
+def few(stage: Stage, database: str) -> Iterator[float]:
+    """The same on fewer runs (`few_runs`), of which the start of the processes is a larger part."""
+    yield _drained_of(stage, database, stage.sizes.few_runs)
 
 
 def _with_concurrency(concurrency: int) -> None:
@@ -59,7 +65,11 @@ def strict_eight(stage: Stage, database: str) -> Iterator[float]:
 
 
 def _drained(stage: Stage, database: str, *words: object) -> float:
-    queue, runs = stage.queue(database), stage.sizes.runs
+    return _drained_of(stage, database, stage.sizes.runs, *words)
+
+
+def _drained_of(stage: Stage, database: str, runs: int, *words: object) -> float:
+    queue = stage.queue(database)
     queue.add_due("noop", runs)
     done = queue.tick(*words, *_whole(runs))
     queue.check_drained(runs)
