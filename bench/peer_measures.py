@@ -5,6 +5,7 @@ import math
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -12,7 +13,7 @@ from uuid import uuid4
 import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, MEASURES, PEERS_SIZES, POSTGRESQL, SQLITE, Drain, Line, Measure
+from plan import DRAINS, MEASURES, POSTGRESQL, SIZES, SQLITE, Drain, Line, Measure
 from plan import PEERS as GROUP
 from processes import Failed, NotThere, run
 from stage import Stage
@@ -90,8 +91,8 @@ def _measures(peer: Peer) -> Iterator[Measure]:
 
         def idle(stage: Stage, settings: str = settings, pace: _Pace = pace) -> Iterator[float]:
             """The peer's one-shot process on an empty queue: from its start to its exit."""
-            seconds = _drained(stage, peer, settings, 0)
-            pace.took(0, seconds)
+            with pace.noted(0):
+                seconds = _drained(stage, peer, settings, 0)
             yield seconds
 
         about: dict[str, object] = {"command": _shown(peer, settings)}
@@ -109,20 +110,26 @@ def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:
         """The peer's one-shot process on so many (`few_runs`, `runs`, `spike`) no-ops: from its start to its exit."""
         count = min(getattr(stage.sizes, drain.size), at_most or math.inf)
         pace.check(count, stage.sizes.peer_seconds)
-        seconds = _drained(stage, peer, settings, count)
-        pace.took(count, seconds)
+        with pace.noted(count):
+            seconds = _drained(stage, peer, settings, count)
         yield count / seconds
 
     about: dict[str, object] = {"command": _shown(peer, settings)} | ({"runs": at_most} if at_most else {})
     line = Line(drain.peers.format(peer=peer.name, settings=settings), "runs/s", raw)
-    return Measure((line,), take, GROUP if drain.size == "runs" else PEERS_SIZES, 1, about)
+    return Measure((line,), take, GROUP if drain.size == "runs" else SIZES, 1, about)
 
 
 class _Pace:
-    """What a peer took for so many jobs at one of its settings: what a larger size can be expected to take."""
+    """How long a sample of so many jobs took, the filling included: what a larger one can be expected to take."""
 
     def __init__(self) -> None:
         self._seconds: dict[int, float] = {}
+
+    @contextlib.contextmanager
+    def noted(self, count: int) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.took(count, time.monotonic() - began)
 
     def took(self, count: int, seconds: float) -> None:
         self._seconds.setdefault(count, seconds)
@@ -135,7 +142,9 @@ class _Pace:
         start = self._seconds.get(0, 0.0)
         expected = start + (self._seconds[smaller] - start) * count / smaller
         if expected > longest:
-            raise NotThere(f"{count:,} jobs would take about {expected:.0f} s, which is more than {longest:.0f}")
+            raise NotThere(
+                f"{count:,} jobs would take about {expected:.0f} s, their filling included: more than {longest:.0f}"
+            )
 
 
 def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:

@@ -18,8 +18,8 @@ class Peer:
     """`drain` is a command line by settings; its first word is a program of the peer's environment.
 
     `tells_left` is the SQL that counts what was not done; a peer without one is asked by its app's own `left`.
-    `at_most`, by settings, is for what would take hours: then there is one size, this one. `isolates`: between what and what a crash is contained;
-    `durable`: whether what has ended is on the disk when the system says so.
+    `at_most`, by settings, is for what would take hours: then there is one size, this one. `isolates`: between what
+    and what a crash is contained; `durable`: whether what has ended is on the disk when the system says so.
     """
 
     name: str
@@ -96,7 +96,7 @@ PEERS = (
         "default: child processes; best: nothing, one process",
         "in groups, each second",
         tells_left="SELECT count(*) AS n FROM chancy_jobs WHERE state <> 'succeeded'",
-        at_most={"default": 20},
+        at_most={"default": 6},
     ),
     Peer(
         "django-tasks",

@@ -31,21 +31,21 @@ class Sizes:
     lingered: int = 30
     lingering_seconds: float = 10.0
     raw_rows: int = 20_000
-    # A peer's drain that would take longer is left out.
-    peer_seconds: float = 30.0
+    # A peer's size of which one sample would take longer, its filling included, is left out.
+    peer_seconds: float = 20.0
 
 
 SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
 # What the results have that are shown to others.
 FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000)
-# Groups: the peers; drains of another size than the everyday one, ours and the peers'.
-PEERS, SIZES, PEERS_SIZES = "peers", "sizes", "peers' sizes"
+# Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
+PEERS, SIZES = "peers", "sizes"
 LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
 
 
 @dataclass(frozen=True)
 class Drain:
-    """Runs that do nothing, as many as the field `size` of Sizes says: the lines that have them, ours and the peers'."""
+    """As many runs that do nothing as the field `size` of Sizes says: our line and the peers'."""
 
     size: str
     ours: str
@@ -118,9 +118,9 @@ def _for(line: Line, database: str) -> Line:
 def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
     """The measures that match one of the words, with the baselines they are compared to.
 
-    Those of other sizes take long: they belong to the full run, or are asked for by the name of their group.
+    The peers' other sizes belong to the full run, or are asked for by the name of their group.
     """
-    offered = [each for each in MEASURES if full or SIZES in only or SIZES not in each.group]
+    offered = [each for each in MEASURES if full or SIZES in only or each.group != SIZES]
     wanted = [each for each in offered if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}

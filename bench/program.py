@@ -21,7 +21,7 @@ from processes import NotThere
 from stage import Stage, opened
 
 # What has taken so long in all is not taken again.
-_PATIENCE_SECONDS = 90
+_PATIENCE_SECONDS = 180
 
 
 @dataclass

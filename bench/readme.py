@@ -14,6 +14,8 @@ from plan import BOTH, DRAINS, POSTGRESQL, SQLITE, Drain
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
+# The second in results of an earlier version only.
+_STRICT = (("few_runs", "drain of few, strict, {db}"), ("runs", "drain, strict, {db}"))
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 _BEST = ("default settings", "--concurrency 2", "--concurrency 8")
 
@@ -126,8 +128,8 @@ def others(results: Results) -> str:
     if "–" in told:
         left.insert(
             0,
-            f"–: not measured. A size that would take a peer longer than {results.size('peer_seconds')} s is left out;"
-            f" our own best settings were looked for at {results.size('runs'):,}.",
+            f"–: not measured. A size of which one sample would take longer than {results.size('peer_seconds')} s, its"
+            f" filling included, is left out; our own best settings were looked for at {results.size('runs'):,}.",
         )
     return "\n".join([told, *left, ""]).replace("\n\n\n", "\n\n")
 
@@ -135,10 +137,12 @@ def others(results: Results) -> str:
 def _compared(results: Results) -> list[Drain]:
     """The sizes at which a peer was measured; without peers those of our own."""
 
-    def lines(drain: Drain) -> Iterable[str]:
-        return (drain.peers.format(peer=name, settings=each) for name in results.peers() for each in ("default", "best"))
-
-    found = [drain for drain in DRAINS if any(results.median(line) for line in lines(drain))]
+    peers = [(name, settings) for name in results.peers() for settings in ("default", "best")]
+    found = [
+        drain
+        for drain in DRAINS
+        if any(results.median(drain.peers.format(peer=name, settings=settings)) for name, settings in peers)
+    ]
     return found or [drain for drain in DRAINS if any(results.median(drain.ours.format(db=db)) for db in BOTH)]
 
 
@@ -178,9 +182,15 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
 
     connect = "psycopg that connects and asks `select 1`; `python -c pass`"
     yield row(
-        "tick with nothing to do, default settings", lambda db: _timed(results, f"idle tick, {db}"), f"{connect}{_quickest(results)}"
+        "tick with nothing to do, default settings",
+        lambda db: _timed(results, f"idle tick, {db}"),
+        f"{connect}{_quickest(results)}",
     )
-    yield row("tick with one run, default settings", lambda db: _timed(results, f"first run, {db}"), "the tick with nothing to do")
+    yield row(
+        "tick with one run, default settings",
+        lambda db: _timed(results, f"first run, {db}"),
+        "the tick with nothing to do",
+    )
     for drain in DRAINS:
         yield row(
             f"{results.size(drain.size):,} runs that do nothing, default settings{_ticks(results, drain)}",
@@ -188,10 +198,12 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
             _drains(results) if drain.size == "runs" else "",
         )
     yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
-    yield row(
-        f"{runs} with `--strict`, else default settings: each outcome committed before the child's next run",
-        lambda db: _rate(results.median(f"drain, strict, {db}")),
-    )
+    for size, line in _STRICT:
+        yield row(
+            f"{results.size(size):,} with `--strict`, else default settings: each outcome committed before the"
+            " child's next run",
+            lambda db, line=line: _rate(results.median(line.format(db=db))),
+        )
     yield row(
         f"{results.size('slow_runs')} runs of 100 ms, `--concurrency 20`",
         lambda db: _share(results, db),

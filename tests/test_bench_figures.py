@@ -117,16 +117,16 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
     assert "\n| jobrunner, SQLite | | 1,500 / 3,000 / 3,500 | – / 3,200 / – | child" in others
     assert "\n| pg-boss, PostgreSQL | 0.10 s | 0.5 (of 5) | 1,700 / 9,000 / 12,000 | nothing" in others
     assert "\n| django-tasks, PostgreSQL | 0.50 s | | 80 / – / – | nothing" in others
-    assert "A size that would take a peer longer than 30 s is left out" in others
+    assert "A size of which one sample would take longer than 30 s, its filling included, is left out" in others
 
 
 def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
     """The quicker of two settings is a row that nobody gets who changes nothing."""
-    lines = rates(**{"drain, strict, SQLite": 400, "drain, strict, --concurrency 8, SQLite": 900})
+    lines = rates(**{"drain of few, strict, SQLite": 400, "drain of few, strict, --concurrency 8, SQLite": 900})
     readme = room("readme")
-    table = readme.figures(readme.Results(results(tmp_path, "strict", *lines)))
+    table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"few_runs": 1_000})))
     (row,) = (each for each in table.splitlines() if "--strict" in each)
-    assert row.startswith("| 10,000 with `--strict`, else default settings: ")
+    assert row.startswith("| 1,000 with `--strict`, else default settings: ")
     assert row.endswith(" | | 400/s | |")
 
 
@@ -220,18 +220,18 @@ def names(measures: Any) -> set[str]:
     return {each.name for measure in measures for each in measure.lines}
 
 
-def test_other_sizes_are_of_the_full_run_or_asked_for(room):
+def test_the_peers_other_sizes_are_of_the_full_run_or_asked_for(room, monkeypatch):
     """The everyday run stays short."""
-    room("measures")
-    plan = room("plan")
-    few = "drain of few, default settings, SQLite"
-    assert few not in names(plan.chosen([]))
-    assert few not in names(plan.chosen(["drain"]))
-    assert few in names(plan.chosen([], full=True))
-    assert names(plan.chosen(["sizes"])) == {
-        *(f"drain of few, default settings, {database}" for database in plan.BOTH),
-        *(f"raw loop, {database}" for database in plan.BOTH),
-    }
+    plan, peers = room("plan"), room("peers")
+    baselines = [each for each in room("plan").MEASURES if each.group == "baselines"]
+    (huey,) = (peer for peer in peers.PEERS if peer.name == "huey")
+    monkeypatch.setattr(plan, "MEASURES", [*baselines, *room("peer_measures")._measures(huey)])
+    larger = "spike: huey, best settings"
+    assert larger not in names(plan.chosen([]))
+    assert larger not in names(plan.chosen(["peers", "drain"]))
+    assert larger in names(plan.chosen([], full=True))
+    assert larger in names(plan.chosen(["sizes"]))
+    assert "drain: huey, best settings" not in names(plan.chosen(["sizes"]))
 
 
 def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
@@ -250,7 +250,7 @@ def test_a_size_that_would_take_a_peer_too_long_is_left_out(room):
     pace.took(1_000, 4.5)
     pace.check(10_000, 30)
     pace.took(10_000, 29.0)
-    with pytest.raises(not_there, match="50,000 jobs would take about 137 s, which is more than 30"):
+    with pytest.raises(not_there, match="50,000 jobs would take about 137 s, their filling included: more than 30"):
         pace.check(50_000, 30)
     pace.took(1_000, 9.0)
     pace.check(10_000, 30)
