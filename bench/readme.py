@@ -10,6 +10,7 @@ from typing import Any
 from chart import chart
 from peers import PEERS
 from plan import BOTH, DRAINS, POSTGRESQL, SQLITE, Drain
+from words import joined, milliseconds, number, rate, seconds, table
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
@@ -91,7 +92,7 @@ def _put(file: Path, results: Results, text: str) -> str:
 def figures(results: Results) -> str:
     """The README's table."""
     rows = [row for row in _rows(results) if any(row[1:3])]
-    return _where(results) + "\n" + _table(("", *BOTH, "× and %: of"), rows)
+    return _where(results) + "\n" + table(("", *BOTH, "× and %: of"), rows)
 
 
 def others(results: Results) -> str:
@@ -100,9 +101,9 @@ def others(results: Results) -> str:
     rows = [
         (
             f"jobrunner, {database}",
-            _seconds(results.median(f"idle tick, {database}")),
-            _joined(_number(results.median(drain.ours.format(db=database))) for drain in drains),
-            _joined(_number(best[0]) if best and drain.size == "runs" else "" for drain in drains),
+            seconds(results.median(f"idle tick, {database}")),
+            joined(number(results.median(drain.ours.format(db=database))) for drain in drains),
+            joined(number(best[0]) if best and drain.size == "runs" else "" for drain in drains),
             "child processes",
             "yes, in groups",
         )
@@ -112,7 +113,7 @@ def others(results: Results) -> str:
     for name, about in results.peers().items():
         idle = [value for each in about["commands"] if (value := results.median(f"idle: {name}, {each} settings"))]
         rates = [_rates(results, drains, name, settings) for settings in ("default", "best")]
-        quickest = _seconds(min(idle, default=None))
+        quickest = seconds(min(idle, default=None))
         rows.append((f"{name}, {about['database']}", quickest, *rates, about["isolates"], about["durable"]))
     sizes = " / ".join(f"{results.size(drain.size):,}" for drain in drains)
     titles = (
@@ -123,7 +124,7 @@ def others(results: Results) -> str:
         "a crash is kept from others by",
         "on the disk when it says so",
     )
-    told = _table(titles, [row for row in rows if any(row[1:4])])
+    told = table(titles, [row for row in rows if any(row[1:4])])
     left = [f"Left out: {name}: {why}." for name, why in results.about.get("left_out", {}).items() if ":" not in name]
     if "–" in told:
         left.insert(
@@ -151,13 +152,8 @@ def _rates(results: Results, drains: list[Drain], peer: str, settings: str) -> s
     names = [drain.peers.format(peer=peer, settings=settings) for drain in drains]
     for name in names:
         if at_most := results.at_most(name):
-            return f"{_number(results.median(name))} (of {at_most})"
-    return _joined(_number(results.median(name)) for name in names)
-
-
-def _joined(rates: Iterable[str]) -> str:
-    each = list(rates)
-    return " / ".join(rate or "–" for rate in each) if any(each) else ""
+            return f"{number(results.median(name))} (of {at_most})"
+    return joined(number(results.median(name)) for name in names)
 
 
 def _where(results: Results) -> str:
@@ -194,7 +190,7 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     for drain in DRAINS:
         yield row(
             f"{results.size(drain.size):,} runs that do nothing, default settings{_ticks(results, drain)}",
-            lambda db, name=drain.ours: _rate(results.median(name.format(db=db))),
+            lambda db, name=drain.ours: rate(results.median(name.format(db=db))),
             _drains(results) if drain.size == "runs" else "",
         )
     yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
@@ -202,7 +198,7 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         yield row(
             f"{results.size(size):,} with `--strict`, else default settings: each outcome committed before the"
             " child's next run",
-            lambda db, line=line: _rate(results.median(line.format(db=db))),
+            lambda db, line=line: rate(results.median(line.format(db=db))),
         )
     yield row(
         f"{results.size('slow_runs')} runs of 100 ms, `--concurrency 20`",
@@ -211,7 +207,7 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     )
     yield row(
         f"{results.size('waiting_runs'):,} coroutines that wait for 1 s, default settings: 500 at once",
-        lambda db: _seconds(results.median(f"waiting runs, start to exit, {db}")),
+        lambda db: seconds(results.median(f"waiting runs, start to exit, {db}")),
         "of 2 s at least",
     )
     yield row(
@@ -221,7 +217,7 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     )
     yield row(
         "enqueue to start, with `tick --linger`, else default settings",
-        lambda db: _milliseconds(results.median(f"linger: commit to start, {db}")),
+        lambda db: milliseconds(results.median(f"linger: commit to start, {db}")),
     )
     yield row(
         f"claim 100 beside {results.size('finished'):,} finished runs",
@@ -240,7 +236,7 @@ def _timed(results: Results, name: str, unit: str = "s") -> str:
     value, ratio = results.median(name), results.ratio(name)
     if value is None:
         return ""
-    said = _seconds(value) if unit == "s" else _milliseconds(value)
+    said = seconds(value) if unit == "s" else milliseconds(value)
     return said if ratio is None else f"{said}, {ratio:.2g} ×"
 
 
@@ -248,7 +244,7 @@ def _best(results: Results, database: str) -> str:
     best = results.best(database)
     if best is None or best[1] == "default settings":
         return "the default is the best" if best else ""
-    return f"{_rate(best[0])} at {best[1].split()[-1]}"
+    return f"{rate(best[0])} at {best[1].split()[-1]}"
 
 
 def _share(results: Results, database: str) -> str:
@@ -270,8 +266,8 @@ def _quickest(results: Results) -> str:
     ]
     if not found:
         return ""
-    seconds, name = min(found)
-    return f". The quickest other Python system on PostgreSQL, {name}: {_seconds(seconds)}"
+    quickest, name = min(found)
+    return f". The quickest other Python system on PostgreSQL, {name}: {seconds(quickest)}"
 
 
 def _drains(results: Results) -> str:
@@ -281,32 +277,8 @@ def _drains(results: Results) -> str:
         for name in results.peers()
         if (value := results.median(f"drain: {name}, best settings")) is not None
     ]
-    told = ", ".join(f"{name} {_number(value)}" for value, name in sorted(found, reverse=True))
+    told = ", ".join(f"{name} {number(value)}" for value, name in sorted(found, reverse=True))
     return f"others at their best: {told}" if told else ""
-
-
-def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [tuple(titles), *map(tuple, rows)]
-    lines.insert(1, tuple("---" for _ in lines[0]))
-    return "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{float(f'{value:.2g}'):,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def _rate(value: float | None) -> str:
-    return f"{_number(value)}/s" if value else ""
-
-
-def _seconds(value: float | None) -> str:
-    return f"{value:.2f} s" if value else ""
-
-
-def _milliseconds(value: float | None) -> str:
-    return f"{float(f'{value:.2g}'):g} ms" if value else ""
 
 
 __all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "shown"]
