@@ -32,12 +32,12 @@ class Sizes:
     lingering_seconds: float = 10.0
     raw_rows: int = 20_000
     # A peer's size of which one sample would take longer, its filling included, is left out.
-    peer_seconds: float = 20.0
+    peer_seconds: float = 15.0
 
 
 SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
 # What the results have that are shown to others.
-FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000)
+FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000, lingering_seconds=5.0)
 # Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
 PEERS, SIZES = "peers", "sizes"
 LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
