@@ -16,6 +16,7 @@ BOTH = (POSTGRESQL, SQLITE)
 class Sizes:
     """How much there is to do in each measure."""
 
+    few_runs: int = 1_000
     runs: int = 1_000
     slow_runs: int = 200
     waiting_runs: int = 1_000
@@ -30,12 +31,33 @@ class Sizes:
     lingered: int = 30
     lingering_seconds: float = 10.0
     raw_rows: int = 20_000
+    # A peer's size of which one sample would take longer, its filling included, is left out.
+    peer_seconds: float = 15.0
 
 
-SMALLEST = Sizes(*(20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
+SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
 # What the results have that are shown to others.
-FULL = Sizes(runs=10_000, finished=5_000_000, slots=10_000, spike=100_000)
+FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000, lingering_seconds=5.0)
+# Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
+PEERS, SIZES = "peers", "sizes"
 LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
+
+
+@dataclass(frozen=True)
+class Drain:
+    """As many runs that do nothing as the field `size` of Sizes says: our line and the peers'."""
+
+    size: str
+    ours: str
+    peers: str
+
+
+# The sizes at which we and the peers are compared, the smallest first.
+DRAINS = (
+    Drain("few_runs", "drain of few, default settings, {db}", "drain of few: {peer}, {settings} settings"),
+    Drain("runs", "drain, default settings, {db}", "drain: {peer}, {settings} settings"),
+    Drain("spike", "spike, {db}", "spike: {peer}, {settings} settings"),
+)
 
 
 @dataclass(frozen=True)
@@ -93,9 +115,13 @@ def _for(line: Line, database: str) -> Line:
     return replace(line, name=line.name.format(db=database), baseline=baseline)
 
 
-def chosen(only: list[str]) -> list[Measure]:
-    """The measures that match one of the words, with the baselines they are compared to."""
-    wanted = [each for each in MEASURES if any(_matches(each, word) for word in only or [""])]
+def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
+    """The measures that match one of the words, with the baselines they are compared to.
+
+    The peers' other sizes belong to the full run, or are asked for by the name of their group.
+    """
+    offered = [each for each in MEASURES if full or SIZES in only or each.group != SIZES]
+    wanted = [each for each in offered if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}
         needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from plan import BOTH, Line, measure
+from plan import BOTH, DRAINS, Line, measure
 from processes import Failed, Finished
 from stage import Stage
 
@@ -29,7 +29,7 @@ def expansion(stage: Stage, database: str) -> Iterator[float]:
 
 
 @measure(
-    Line("spike, {db}", "runs/s", RAW),
+    Line(DRAINS[-1].ours, "runs/s", RAW),
     Line("spike, ticks, {db}", "ticks"),
     Line("spike, peak memory of a parent, {db}", "MB", PASS_MEMORY),
     group="spike",
