@@ -236,8 +236,8 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
     """Resume a paused schedule.
 
     With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: future slots that
-    count as expanded are expanded again. With --all --from now no schedule, paused or not, makes up for earlier slots:
-    do this after a backup was restored (docs/reliability.md).
+    count as expanded are expanded again. `--all --from now` passes over the missed slots of every schedule, paused or
+    not: do this after a backup was restored (docs/reliability.md).
     """
     _check_one_or_all(name, every)
     if every and begin is None:

@@ -33,7 +33,7 @@ _DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 def import_(
     ctx: click.Context, crontab: Path, system: bool | None, user: str | None, timezone: str | None, output: Path | None
 ) -> None:
-    """Turn a crontab into entries for jobrunner.toml; - reads standard input: `crontab -l | …`.
+    """Turn a crontab into entries for jobrunner.toml. A CRONTAB of - is standard input: `crontab -l | …`.
 
     The entries are printed, or with --output added to a file, except those that an earlier import has added. Nothing
     runs before `jobrunner apply`. Stderr says what became of each line. Exit status 1: some lines could not be
