@@ -14,11 +14,12 @@ from click.testing import CliRunner
 from sqlalchemy import create_engine
 
 from harness import App, Commands, Database, pages
-from jobrunner import config, errors, jobfile, lifecycle, registry
+from jobrunner import errors, lifecycle, registry
 from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued, Entry
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.lifecycle import Event, Status
+from jobrunner.settings import config, toml_file
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -104,29 +105,28 @@ def test_every_key_of_a_command_is_in_the_page(tmp_path: Path):
     file = tmp_path / "jobrunner.toml"
     file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
     with pytest.raises(ConfigurationError) as refused:
-        jobfile.read(file)
+        toml_file.read(file)
     assert sorted(names_in(first_table(CONFIGURATION, "`jobrunner.toml`"))) == known_keys(refused.value)
 
 
 def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
-    """Those that can be written: a job that says them all is the job that says none."""
-    rows = first_table(CONFIGURATION, "`jobrunner.toml`")
-    shown = {row[0].strip("`"): row[1].strip("`") for row in rows[: [row[0] for row in rows].index("`schedule`")]}
+    """Those that can be written: a job that says all of them is the job that says none."""
+    is_bare = re.compile(r"\[\d+\]|\d+|true|false")
+    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(CONFIGURATION, "`jobrunner.toml`")}
+    of_jobs = {key: rows[key] for key in list(rows)[: list(rows).index("schedule")]}
     written = {
-        key: default
-        for key, default in shown.items()
-        if re.fullmatch(r"\[\d+\]|\d+\w*|true|false|refuse|release", default)
+        key: default if is_bare.fullmatch(default) else f'"{default}"'
+        for key, default in of_jobs.items()
+        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release", default)
     }
     assert set(written) == {"shell", "success_codes", "timeout", "kill_after", "max_attempts", "when_full", "on_stop"}
-    found = []
-    for keys in ({}, written):
-        lines = [
-            f"{key} = {text if re.fullmatch(r'[[].*|[0-9]+|true|false', text) else repr(text)}"
-            for key, text in keys.items()
-        ]
-        (tmp_path / "jobrunner.toml").write_text("\n".join(["[jobs.x]", 'command = ["true"]', *lines]))
-        found.append(config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")}).commands)
-    assert found[0] == found[1]
+
+    def commands(keys: dict[str, str]) -> object:
+        lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]
+        (tmp_path / "jobrunner.toml").write_text("\n".join(lines))
+        return config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")}).commands
+
+    assert commands(written) == commands({})
 
 
 def test_every_setting_is_in_the_page(tmp_path: Path):

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.database import Row
-from jobrunner.context import Context
 from jobrunner.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import BadPayload, UsageError
-from jobrunner.policies import make_policy
+from jobrunner.jobs.context import Context
+from jobrunner.jobs.policy import make_policy
 from jobrunner.registry import Job
 
 # More than one statement takes.
