@@ -1,4 +1,4 @@
-"""The figures that others are shown: two tables and a chart, all from one file of results."""
+"""The figures that others are shown: three tables and a chart, all from one file of results."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from plan import BOTH, POSTGRESQL, SQLITE
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
+SPEED = ROOT / "docs" / "speed.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
 _BEST = ("default settings", "--concurrency 2", "--concurrency 8")
 
@@ -47,7 +48,7 @@ class Results:
 
 
 def render(path: Path | None) -> None:
-    """Write all three; the results must be there."""
+    """Write all of them; the results must be there."""
     if path is None:
         sys.exit("there are no results of all measures yet: make bench-full")
     results = Results(path)
@@ -59,7 +60,8 @@ def render(path: Path | None) -> None:
 def rendered(results: Results) -> dict[Path, str]:
     """What each file has to contain."""
     return {
-        README: _put(README, results, figures(results)),
+        README: _put(README, results, short(results)),
+        SPEED: _put(SPEED, results, figures(results)),
         OTHERS: _put(OTHERS, results, others(results)),
         CHART: chart(results),
     }
@@ -79,8 +81,23 @@ def _put(file: Path, results: Results, text: str) -> str:
     return _BETWEEN.sub(lambda _: block, file.read_text(), count=1)
 
 
+def short(results: Results) -> str:
+    """The README's table: what a stranger asks first."""
+
+    def row(what: str, say: Callable[[float | None], str], name: str) -> tuple[str, ...]:
+        return (what, *(say(results.median(f"{name}, {database}")) for database in BOTH))
+
+    rows = (
+        row("a tick with nothing to do", _seconds, "idle tick"),
+        row(f"{results.size('runs'):,} runs that do nothing", _rate, "drain, default settings"),
+        row("one enqueue, in your transaction", _milliseconds, "enqueue"),
+        row("from enqueue to start, with `--linger`", _milliseconds, "linger: commit to start"),
+    )
+    return _where(results) + "\n" + _table(("", *BOTH), [each for each in rows if any(each[1:])])
+
+
 def figures(results: Results) -> str:
-    """The README's table."""
+    """The table of docs/speed.md."""
     rows = [row for row in _rows(results) if any(row[1:3])]
     return _where(results) + "\n" + _table(("", *BOTH, "× and %: of"), rows)
 
@@ -250,4 +267,4 @@ def _milliseconds(value: float | None) -> str:
     return f"{float(f'{value:.2g}'):g} ms" if value else ""
 
 
-__all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "shown"]
+__all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "short", "shown"]

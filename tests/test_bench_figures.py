@@ -72,6 +72,14 @@ def test_figures_that_are_missing_leave_no_hole(room, tmp_path):
         assert not {"None", "nan", "failed"} & set(text.replace("<", " ").split())
 
 
+def test_short_table_has_what_was_measured_and_no_hole(room, tmp_path):
+    readme = room("readme")
+    lines = [line("idle tick, SQLite", 0.1), line("drain, default settings, PostgreSQL", 4000.0, unit="runs/s")]
+    table = readme.short(readme.Results(results(tmp_path, "short", *lines)))
+    rows = ["| a tick with nothing to do | | 0.10 s |", "| 10,000 runs that do nothing | 4,000/s | |"]
+    assert table.splitlines()[-2:] == rows
+
+
 def test_the_chart_names_every_system_and_can_be_read_in_the_dark(room, tmp_path):
     drains = [line(f"drain: rq, {settings} settings", 100.0, unit="runs/s") for settings in ("default", "best")]
     ours = line("drain, default settings, SQLite", 900.0, unit="runs/s")
