@@ -60,7 +60,7 @@ bench-peers: $(INSTALLED)-bench ## Measure idle ticks and drains beside other sy
 bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; takes about an hour
 	@$(VENV)/bin/python bench --peers --full $(ARGS)
 
-bench-readme: $(INSTALLED)-bench ## Write the figures in the READMEs and the chart from the newest results of bench-full
+bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full
 	@$(VENV)/bin/python bench --render $(ARGS)
 
 docs: $(INSTALLED)-test ## Write docs/cli.md from the help texts of the commands

@@ -12,6 +12,8 @@ import click
 from jobrunner.cli import options
 from jobrunner.cli.program import cli
 
+# Commands keep the names of the help option that they first see; with this parent they see those of the program.
+_CONTEXT = click.Context(cli, **cli.context_settings)
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 _HEAD = """\
@@ -48,9 +50,8 @@ def page() -> str:
 
 
 def _commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
+    for name in group.list_commands(_CONTEXT):
+        command = group.get_command(_CONTEXT, name)
         assert command is not None
         if isinstance(command, click.Group):
             yield from _commands(command, f"{path} {name}")
@@ -59,7 +60,7 @@ def _commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Comman
 
 
 def _section(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=name)
+    context = click.Context(command, parent=_CONTEXT)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     own = [each for each in command.params if isinstance(each, click.Option) and each not in options.ALL]
     parts = [f"## {name}", f"Usage: `{usage}`", *_paragraphs(command)]
@@ -92,12 +93,12 @@ def _table(found: list[click.Option]) -> str:
 
 def _names(option: click.Option) -> str:
     """All its names, with what it takes."""
-    shown, _ = option.get_help_record(click.Context(click.Command("")))  # type: ignore[misc]
+    shown, _ = option.get_help_record(_CONTEXT)  # type: ignore[misc]
     return _cell(f"`{shown}`")
 
 
 def _help(option: click.Option) -> str:
-    _, said = option.get_help_record(click.Context(click.Command("")))  # type: ignore[misc]
+    _, said = option.get_help_record(_CONTEXT)  # type: ignore[misc]
     return re.sub(r"\s+", " ", said)
 
 
@@ -117,7 +118,7 @@ def _anchor(title: str) -> str:
 
 
 def _help_option() -> click.Option:
-    found = cli.get_help_option(click.Context(cli, **cli.context_settings))
+    found = cli.get_help_option(_CONTEXT)
     assert found is not None
     return found
 

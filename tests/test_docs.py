@@ -1,5 +1,6 @@
 """What the pages of docs/ say is compared with the code. What they show is run in test_quickstarts.py."""
 
+import inspect
 import re
 import subprocess
 import tomllib
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from sqlalchemy import create_engine
 
 from harness import App, Commands, Database, pages
-from jobrunner import errors, lifecycle, registry
+from jobrunner import Context, errors, lifecycle, registry
 from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued, Entry
 from jobrunner.errors import ConfigurationError, JobrunnerError
@@ -91,6 +92,14 @@ def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch
     ]
     for answers, created in ((namespace["answers"], True), (namespace["again"], False)):
         assert answers == [Enqueued(row["id"], created) for row in rows]
+
+
+def test_handlers_page_has_each_argument_of_job_and_each_name_of_the_context():
+    page = (DOCS / "handlers.md").read_text()
+    arguments = list(inspect.signature(registry.job).parameters)[1:]
+    assert sorted(names_in(first_table(page, "What `@job` takes"))) == sorted(arguments)
+    section = page.partition("\n## The context\n")[2].partition("\n## ")[0]
+    assert [name for name in dir(Context) if name[0] != "_" and f"`{name}" not in section] == []
 
 
 def test_the_example_of_a_configuration_file_is_read(tmp_path: Path):
