@@ -106,19 +106,19 @@ class Supervisor:
         return len(self._starting)
 
     def wake(self) -> None:
-        """Make the current or next ``turn`` return at once."""
+        """Make the current or next ``poll`` return at once."""
         with suppress(BlockingIOError):
             os.write(self.wake_descriptor, b"\0")
 
     def spawn(self) -> None:
-        """Start a child; a later turn tells when it is ready. Raises OSError when the host cannot start any."""
+        """Start a child; a later poll tells when it is ready. Raises OSError when the host cannot start any."""
         child = ChildProcess(self._plan)
         # Noted before it can have children of its own: it has not been told what to import yet.
         self._watch(child)
         self._starting[child] = _Start()
 
     def start_command(self, line: CommandLine) -> CommandProcess:
-        """Start a command; a later turn tells of its end. Raises OSError when the host cannot start any."""
+        """Start a command; a later poll tells of its end. Raises OSError when the host cannot start any."""
         process = CommandProcess(line, self._plan.mark)
         self._watch(process)
         process.go()
@@ -131,7 +131,7 @@ class Supervisor:
             self._selector.register(descriptor, selectors.EVENT_READ, process)
 
     def watch(self, descriptor: int) -> None:
-        """Have a turn end when the descriptor is readable, too."""
+        """Have a poll end when the descriptor is readable, too."""
         self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
 
     def acquire(self) -> ChildProcess:
@@ -146,7 +146,7 @@ class Supervisor:
             child.forget_output()
             self.idle.append(child)
 
-    def turn(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
+    def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
         events: list[Event] = []
         self._ask_who_can_write()
@@ -183,7 +183,7 @@ class Supervisor:
                 for process in self._all:
                     process.kill()
             self.idle.clear()
-            for event in self.turn(0.02):
+            for event in self.poll(0.02):
                 if isinstance(event, Died):
                     event.process.close()
         self._selector.close()
@@ -249,7 +249,7 @@ class Supervisor:
             if process.poll():
                 process.read_output()
                 if isinstance(process, ChildProcess):
-                    # Its last words may have come after this turn's look at its channel.
+                    # Its last words may have come after this poll's look at its channel.
                     yield from self._listen(process)
                 yield from self._forget(process)
 
@@ -305,7 +305,7 @@ def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> 
     try:
         supervisor.spawn()
         while True:
-            for event in supervisor.turn(1.0):
+            for event in supervisor.poll(1.0):
                 if isinstance(event, Ready | StartFailed):
                     return event
     finally:
