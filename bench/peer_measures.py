@@ -13,9 +13,10 @@ from uuid import uuid4
 import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, MEASURES, POSTGRESQL, SIZES, SQLITE, Drain, Line, Measure
+from plan import DRAINS, MEASURES, SIZES, Drain, Line, Measure
 from plan import PEERS as GROUP
 from processes import Failed, NotThere, run
+from sizes import POSTGRESQL, SQLITE
 from stage import Stage
 
 

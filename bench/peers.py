@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plan import POSTGRESQL, SQLITE
+from sizes import POSTGRESQL, SQLITE
 
 REDIS = "Redis"
 APPS = Path(__file__).parent / "peer_apps"

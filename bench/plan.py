@@ -3,41 +3,10 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stage import Stage
+from stage import Stage
 
-POSTGRESQL, SQLITE = "PostgreSQL", "SQLite"
-BOTH = (POSTGRESQL, SQLITE)
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much there is to do in each measure."""
-
-    few_runs: int = 1_000
-    runs: int = 1_000
-    slow_runs: int = 200
-    waiting_runs: int = 1_000
-    slow_seconds: float = 0.1
-    waiting_seconds: float = 1.0
-    finished: int = 1_000_000
-    unknown: int = 100_000
-    churned: int = 100_000
-    slots: int = 1_000
-    spike: int = 10_000
-    enqueued: int = 500
-    lingered: int = 30
-    lingering_seconds: float = 10.0
-    raw_rows: int = 20_000
-    # A peer's size of which one sample would take longer, its filling included, is left out.
-    peer_seconds: float = 15.0
-
-
-SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
-# What the results have that are shown to others.
-FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000, lingering_seconds=5.0)
 # Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
 PEERS, SIZES = "peers", "sizes"
 LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
@@ -74,7 +43,7 @@ class Measure:
     """Takes one sample of each of its lines. `times`: how often in a round; what is short is taken more often."""
 
     lines: tuple[Line, ...]
-    take: Callable[["Stage"], Iterable[float]]
+    take: Callable[[Stage], Iterable[float]]
     group: str
     times: int
     settings: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +68,7 @@ def measure(
     def add(function: Callable[..., Iterable[float]]) -> Callable[..., Iterable[float]]:
         for database in on:
 
-            def take(stage: "Stage", database: str = database) -> Iterable[float]:
+            def take(stage: Stage, database: str = database) -> Iterable[float]:
                 return function(stage, database) if database else function(stage)
 
             take.__doc__ = function.__doc__

@@ -16,8 +16,9 @@ import peers
 import profiled
 import readme
 import report
-from plan import FULL, MEASURES, SMALLEST, Measure, Sizes, chosen
+from plan import MEASURES, Measure, chosen
 from processes import NotThere
+from sizes import FULL, SMALLEST, Sizes
 from stage import Stage, opened
 
 # What has taken so long in all is not taken again.

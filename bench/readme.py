@@ -1,63 +1,28 @@
-"""The figures that others are shown: two tables and a chart, all from one file of results."""
+"""The figures that others are shown: three tables and a chart, all from one file of results."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from chart import chart
 from peers import PEERS
-from plan import BOTH, DRAINS, POSTGRESQL, SQLITE, Drain
+from plan import DRAINS, Drain
+from published import Results
+from sizes import BOTH, POSTGRESQL, SQLITE
 from words import joined, milliseconds, number, rate, seconds, table
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
+SPEED = ROOT / "docs" / "speed.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
 # The second in results of an earlier version only.
 _STRICT = (("few_runs", "drain of few, strict, {db}"), ("runs", "drain, strict, {db}"))
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
-_BEST = ("default settings", "--concurrency 2", "--concurrency 8")
-
-
-class Results:
-    """A file of results; what is not in it is None."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.about: dict[str, Any] = json.loads(path.read_text())
-        self._lines = {line["name"]: line for line in self.about["lines"]}
-
-    def size(self, name: str) -> int:
-        return int(self.about["sizes"].get(name, 0))
-
-    def median(self, name: str) -> float | None:
-        return self._of(name, "median")
-
-    def ratio(self, name: str) -> float | None:
-        return self._of(name, "ratio")
-
-    def at_most(self, name: str) -> int | None:
-        """So many jobs, where a peer was given fewer than the size says."""
-        line = self._lines.get(name)
-        return None if line is None else line.get("settings", {}).get("runs")
-
-    def best(self, database: str) -> tuple[float, str] | None:
-        """Our quickest drain, and its settings."""
-        found = [(value, each) for each in _BEST if (value := self.median(f"drain, {each}, {database}"))]
-        return max(found, default=None)
-
-    def peers(self) -> dict[str, dict[str, Any]]:
-        return dict(self.about.get("peers", {}))
-
-    def _of(self, name: str, figure: str) -> float | None:
-        line = self._lines.get(name)
-        return None if line is None else line[figure]
 
 
 def render(path: Path | None) -> None:
-    """Write all three; the results must be there."""
+    """Write all of them; the results must be there."""
     if path is None:
         sys.exit("there are no results of all measures yet: make bench-full")
     results = Results(path)
@@ -69,7 +34,8 @@ def render(path: Path | None) -> None:
 def rendered(results: Results) -> dict[Path, str]:
     """What each file has to contain."""
     return {
-        README: _put(README, results, figures(results)),
+        README: _put(README, results, short(results)),
+        SPEED: _put(SPEED, results, figures(results)),
         OTHERS: _put(OTHERS, results, others(results)),
         CHART: chart(results),
     }
@@ -89,8 +55,23 @@ def _put(file: Path, results: Results, text: str) -> str:
     return _BETWEEN.sub(lambda _: block, file.read_text(), count=1)
 
 
+def short(results: Results) -> str:
+    """The README's table: what a stranger asks first."""
+
+    def row(what: str, say: Callable[[float | None], str], name: str) -> tuple[str, ...]:
+        return (what, *(say(results.median(f"{name}, {database}")) for database in BOTH))
+
+    rows = (
+        row("a tick with nothing to do", seconds, "idle tick"),
+        row(f"{results.size('runs'):,} runs that do nothing", rate, "drain, default settings"),
+        row("one enqueue, in your transaction", milliseconds, "enqueue"),
+        row("from enqueue to start, with `--linger`", milliseconds, "linger: commit to start"),
+    )
+    return _where(results) + "\n" + table(("", *BOTH), [each for each in rows if any(each[1:])])
+
+
 def figures(results: Results) -> str:
-    """The README's table."""
+    """The table of docs/speed.md."""
     rows = [row for row in _rows(results) if any(row[1:3])]
     return _where(results) + "\n" + table(("", *BOTH, "× and %: of"), rows)
 
@@ -281,4 +262,4 @@ def _drains(results: Results) -> str:
     return f"others at their best: {told}" if told else ""
 
 
-__all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "shown"]
+__all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "short", "shown"]

@@ -83,7 +83,7 @@ def test_figures_that_are_missing_leave_no_hole(room, tmp_path):
 
 def test_the_sizes_that_are_shown_are_a_thousand_ten_thousand_and_fifty_thousand_runs(room):
     plan = room("plan")
-    assert [getattr(plan.FULL, drain.size) for drain in plan.DRAINS] == [1_000, 10_000, 50_000]
+    assert [getattr(room("sizes").FULL, drain.size) for drain in plan.DRAINS] == [1_000, 10_000, 50_000]
 
 
 def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room, tmp_path):
@@ -137,6 +137,14 @@ def test_the_quickest_idle_python_system_is_none_of_another_language(room, tmp_p
     readme = room("readme")
     table = readme.figures(readme.Results(results(tmp_path, "idle", *lines, peers=systems)))
     assert "The quickest other Python system on PostgreSQL, chancy: 0.30 s" in table
+
+
+def test_short_table_has_what_was_measured_and_no_hole(room, tmp_path):
+    readme = room("readme")
+    lines = [line("idle tick, SQLite", 0.1), line("drain, default settings, PostgreSQL", 4000.0, unit="runs/s")]
+    table = readme.short(readme.Results(results(tmp_path, "short", *lines)))
+    rows = ["| a tick with nothing to do | | 0.10 s |", "| 10,000 runs that do nothing | 4,000/s | |"]
+    assert table.splitlines()[-2:] == rows
 
 
 def test_the_chart_names_every_system_and_can_be_read_in_the_dark(room, tmp_path):

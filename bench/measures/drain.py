@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator
 
-from plan import BOTH, DRAINS, Line, measure
+from plan import DRAINS, Line, measure
+from sizes import BOTH
 from stage import Stage, tick_has
 
 from measures.baselines import PASS_MEMORY, RAW

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from plan import BOTH, DRAINS, Line, measure
+from plan import DRAINS, Line, measure
 from processes import Failed, Finished
+from sizes import BOTH
 from stage import Stage
 
 from measures.baselines import PASS_MEMORY, RAW
