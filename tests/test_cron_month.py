@@ -110,7 +110,7 @@ class Month:
         for job_type in ("loud", "second_try", "hopeless", "snoozing", "crash", "leave", "slow", "fail"):
             self.jobrunner.enqueue(job_type)
         self.jobrunner.enqueue("echo", run_at="+49h")
-        self.jobrunner.enqueue("fail", {"unexpected": 1})
+        self.jobrunner.enqueue("fail", {"unexpected": 1}, allow_unknown=True)
         self.jobrunner("enqueue", "elsewhere", "--allow-unknown")
 
     def killed_tick(self) -> None:

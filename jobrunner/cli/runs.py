@@ -44,7 +44,9 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     metavar="DURATION",
     help='Instead of the type\'s own; "none": no limit.',
 )
-@click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
+@click.option(
+    "--allow-unknown", is_flag=True, help="Also a type that only other hosts have, or a payload that they take."
+)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
 def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
     """Enqueue a run and print its id.
@@ -54,13 +56,9 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     """
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
-    new = new_run(
-        job_type,
-        parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
-        payload_limit=config.payload_limit,
-        **options,
-    )
-    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN)
+    its_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    new = new_run(job_type, its_payload, payload_limit=config.payload_limit, **options)
+    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, its_payload)
     database = session.open_database(config, creates=True)
     enqueued = database.write(lambda connection: store.enqueue(connection, new, policy))
     if enqueued.dropped and session.on_terminal():

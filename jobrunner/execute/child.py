@@ -27,6 +27,7 @@ from jobrunner.execute.begun import BegunMarks
 from jobrunner.execute.frames import LONGEST_IN_LINE_BYTES, Frame, Inbox, decode, encode
 from jobrunner.execute.reports import Progress, text_of
 from jobrunner.execute.streams import Streams
+from jobrunner.payload import check_match
 from jobrunner.registry import Job, registered
 from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
 
@@ -245,7 +246,7 @@ def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
     job = registered().get(job_type)
     try:
         if job is not None:
-            job.check(payload)
+            check_match(job_type, job.check, payload)
     except BadPayload as error:
         return str(error)
     return None
@@ -259,9 +260,9 @@ def _schedules() -> list[dict[str, Any]]:
     for job in registered().values():
         for each in job.schedules:
             try:
-                job.check(each.payload)
+                check_match(job.name, job.check, each.payload)
             except BadPayload as error:
-                raise BadPayload(f"the schedule {each.name!r} of {job.name!r}: {error}") from None
+                raise BadPayload(f"the schedule {each.name!r}: {error}") from None
             found.append(schedule.as_data(each))
     return found
 
