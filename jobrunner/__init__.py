@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
-    from jobrunner.context import Context
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.errors import QueueFull
+    from jobrunner.jobs.context import Context
+    from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.registry import job
-    from jobrunner.schedule import Schedule
-    from jobrunner.signals import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.schedules.declare import Schedule
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,12 +36,12 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
-    "Context": "context",
+    "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     "QueueFull": "errors",
     "job": "registry",
-    "Schedule": "schedule",
-    **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "signals"),
+    "Schedule": "schedules.declare",
+    **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }
 
 

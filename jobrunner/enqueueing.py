@@ -9,16 +9,17 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from jobrunner import clock, config
+from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.payload import checked_text
+from jobrunner.jobs.policy import check_declared, declared
 from jobrunner.names import check_job_type
-from jobrunner.payload import checked_text
-from jobrunner.policies import check_declared, declared
-from jobrunner.store.dialect.borrowed import Transaction, borrow
-from jobrunner.store.insertion import Enqueued, NewRun
-from jobrunner.store.many import enqueue as insert_runs
-from jobrunner.store.runs import enqueue as insert_run
+from jobrunner.settings import config
+from jobrunner.store.dialect.callers import Transaction, connection_of_caller
+from jobrunner.store.enqueue import enqueue as insert_run
+from jobrunner.store.enqueue_many import enqueue as insert_runs
+from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.text import storable
 
 __all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
@@ -58,7 +59,7 @@ def enqueue(
         timeout=timeout,
     )
     check_declared(job_type, payload or {})
-    return insert_run(borrow(transaction), new, declared(job_type))
+    return insert_run(connection_of_caller(transaction), new, declared(job_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def enqueue_many(
         # A column is either the call's or the list's: where one says it for itself, each does.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
-    return insert_runs(borrow(transaction), shared, listed, declared(job_type)) if listed else []
+    return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type)) if listed else []
 
 
 def _own_columns(

@@ -16,7 +16,7 @@ from jobrunner import backoff
 from jobrunner.durations import format_duration
 
 MOST_RELEASES_IN_A_ROW = 10
-SUSPECT_AFTER_EXPIRIES = 2
+QUARANTINE_AFTER_EXPIRIES = 2
 """From its second ``lease_expired`` in a row a run is started alone in its tick (promise P7)."""
 
 
@@ -116,7 +116,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AttemptResult:
     """What is known when an attempt ends.
 
     ``wait`` is the pause before the next attempt (for a snooze: until it is claimable again); None asks
@@ -134,7 +134,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunState:
     """The columns of a running row that decide where it goes.
 
     ``incompatible_for`` is how long ago it was first found that it does not fit the code that took it.
@@ -150,7 +150,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """What the one write that ends the attempt must say.
 
     ``wait`` None leaves ``run_at`` as it is. ``outcome`` None means that there was no attempt to record.
@@ -168,11 +168,11 @@ class Verdict:
 
 
 def decide(
-    run: Standing,
-    ending: Ending,
+    run: RunState,
+    ending: AttemptResult,
     default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait,
     deploy_grace: timedelta = timedelta(0),
-) -> Verdict:
+) -> Decision:
     """Where a running row goes when its attempt ends. Success stands; cancel wins over everything else.
 
     ``deploy_grace`` is for how long a run that does not fit the code is tried again.
@@ -196,7 +196,7 @@ def decide(
     return _charge(run, ending, default_wait)
 
 
-def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
+def _release(run: RunState, ending: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
     if run.releases + 1 < MOST_RELEASES_IN_A_ROW:
         return _verdict(
             run, Event.RELEASE, ending, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
@@ -210,7 +210,7 @@ def _release(run: Standing, ending: Ending, default_wait: Callable[[int], timede
     return _charge(run, told, default_wait)
 
 
-def _postpone(run: Standing, ending: Ending, grace: timedelta) -> Verdict:
+def _postpone(run: RunState, ending: AttemptResult, grace: timedelta) -> Decision:
     # Code and runs of two versions meet in each deploy. Which of them is wrong shows when the deploy must be over.
     if run.incompatible_for < grace:
         told = replace(ending, error=f"{ending.error} (tried again for {format_duration(grace)}: a deploy?)")
@@ -221,7 +221,7 @@ def _postpone(run: Standing, ending: Ending, grace: timedelta) -> Verdict:
     return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=0)
 
 
-def _charge(run: Standing, ending: Ending, default_wait: Callable[[int], timedelta]) -> Verdict:
+def _charge(run: RunState, ending: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
     expired = ending.outcome is Outcome.LEASE_EXPIRED
     expiries = run.lease_expiries + 1 if expired else 0
     if ending.outcome is Outcome.DISCARDED or run.attempts >= run.max_attempts:
@@ -231,16 +231,16 @@ def _charge(run: Standing, ending: Ending, default_wait: Callable[[int], timedel
 
 
 def _verdict(
-    run: Standing,
+    run: RunState,
     event: Event,
-    ending: Ending,
+    ending: AttemptResult,
     *,
     wait: timedelta | None = None,
     attempts: int | None = None,
     releases: int | None = None,
     lease_expiries: int | None = None,
-) -> Verdict:
-    return Verdict(
+) -> Decision:
+    return Decision(
         event=event,
         status=target(event, Status.RUNNING),
         attempts=run.attempts if attempts is None else attempts,

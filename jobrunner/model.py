@@ -129,11 +129,11 @@ class ClaimedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How many runs somebody could take: ``per_place`` in each of ``places`` more, and ``ahead`` where work is done."""
+class Capacity:
+    """How many runs a pool can take: ``per_permit`` for each of ``places`` permits, and ``ahead`` behind others."""
 
     places: int
-    per_place: int = 1
+    per_permit: int = 1
     ahead: int = 0
 
     @property
@@ -143,7 +143,7 @@ class Room:
 
     def runs(self, places: int) -> int:
         """How many that are if so many places are free."""
-        return max(0, min(places, self.places)) * self.per_place + self.ahead
+        return max(0, min(places, self.places)) * self.per_permit + self.ahead
 
 
 @dataclass(frozen=True, slots=True)

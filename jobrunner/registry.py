@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from jobrunner import arguments, backoff
+from jobrunner import backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.jobs import signature
+from jobrunner.jobs.policy import declare, make_policy
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
@@ -24,11 +26,10 @@ from jobrunner.model import (
     Policy,
     WhenFull,
 )
-from jobrunner.policies import declare, make_policy
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
-    from jobrunner.schedule import Schedules
+    from jobrunner.schedules.declare import Schedules
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,7 +73,7 @@ class Job(Generic[P, R]):
 
     def check(self, payload: Mapping[str, Any]) -> None:
         """Raise BadPayload, naming the argument, unless the payload fits the handler's signature."""
-        arguments.check(self.function, payload)
+        signature.check(self.function, payload)
 
     def enqueue(
         self,
@@ -176,7 +177,7 @@ def job(
         if policy.job_type in _registered:
             places = f"{_place(_registered[policy.job_type].function)} and {_place(function)}"
             raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {places}; a job type has one")
-        arguments.check_handler(function, reserved=_OPTIONS)
+        signature.check_handler(function, reserved=_OPTIONS)
         schedules = _schedules(function, policy.job_type, schedule, timezone)
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
         _registered[policy.job_type] = registered
@@ -198,10 +199,10 @@ def _schedules(
         return ()
     if schedule is None:
         raise ConfigurationError(f"the handler {_place(function)} has a timezone= but no schedule=; give it one")
-    from jobrunner.schedule import declare_all
+    from jobrunner.schedules.declare import declare_all
 
     try:
-        declared = declare_all(schedule, timezone, job_type, functools.partial(arguments.check_early, function))
+        declared = declare_all(schedule, timezone, job_type, functools.partial(signature.check_early, function))
     except UsageError as error:
         raise ConfigurationError(f"the schedule of the handler {_place(function)}: {error}") from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}

@@ -119,21 +119,21 @@ MUTATIONS = (
     # Recovery.
     Mutation(
         "recovery without its lock on the view",
-        f"{STORE}/endings.py",
+        f"{STORE}/finalize.py",
         "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "recovery of any run",
-        f"{STORE}/endings.py",
+        f"{STORE}/finalize.py",
         "expired = expired.where(job_recoverable.c.id.in_(only))",
         "pass",
         [STOPPED_ONLY],
     ),
     Mutation(
         "recovery that names no runs",
-        "jobrunner/recovery.py",
+        "jobrunner/worker/recovery.py",
         "limit=len(some), only=some,",
         "limit=len(some),",
         [STOPPED_ONLY],
@@ -141,49 +141,49 @@ MUTATIONS = (
     # The heartbeat.
     Mutation(
         "beats while the main loop stands still",
-        "jobrunner/heartbeat.py",
+        "jobrunner/worker/heartbeat.py",
         "        if clock.elapsed() - self._turned_at > self._lease_seconds / 2:\n            return False\n",
         "",
         [STALL],
     ),
     Mutation(
         "no beat after a stall",
-        "jobrunner/heartbeat.py",
+        "jobrunner/worker/heartbeat.py",
         "        if stalled and self._held:\n",
         "        if False:\n",
         [AFTER_STALL],
     ),
     Mutation(
         "a beat's leases counted from its answer",
-        "jobrunner/heartbeat.py",
+        "jobrunner/worker/heartbeat.py",
         "        self.renewed(renewal.renewed, sent_at)\n",
         "        self.renewed(renewal.renewed, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
         "a claim's leases counted from its answer",
-        "jobrunner/claiming.py",
+        "jobrunner/worker/claimer.py",
         "        return self._have(request, claim, renewal, sent_at)\n",
         "        return self._have(request, claim, renewal, clock.elapsed())\n",
         [AGE, AGE_ALONG],
     ),
     Mutation(
         "a finalize's renewals counted from its answer",
-        "jobrunner/finalizing.py",
+        "jobrunner/worker/finalizer.py",
         "        self._heartbeat.renewed(renewal.renewed, sent_at)\n",
         "        self._heartbeat.renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
         "told that a lease is not renewed only at its end",
-        "jobrunner/heartbeat.py",
+        "jobrunner/worker/heartbeat.py",
         "FENCE_SHARE = 0.75",
         "FENCE_SHARE = 1.0",
         [FENCE],
     ),
     Mutation(
         "a handler is not killed before its lease ends",
-        "jobrunner/heartbeat.py",
+        "jobrunner/worker/heartbeat.py",
         "                self._kill(lease)\n",
         "                pass\n",
         [FENCE],
@@ -220,35 +220,35 @@ MUTATIONS = (
     # Finalizing.
     Mutation(
         "finalize without its lock",
-        f"{STORE}/endings.py",
+        f"{STORE}/finalize.py",
         "        .with_for_update(of=job_runs, skip_locked=True, key_share=True)\n",
         "",
         [TOLD_APART],
     ),
     Mutation(
         "a lease named twice is ended twice",
-        f"{STORE}/endings.py",
+        f"{STORE}/finalize.py",
         "held.pop(lease, None)",
         "held.get(lease)",
         [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
     ),
     Mutation(
         "what recovery has ended is taken for applied",
-        f"{STORE}/endings.py",
+        f"{STORE}/finalize.py",
         'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
         'columns.worker == bindparam("worker"), bindparam("expired") != ""',
         [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
     ),
     Mutation(
         "a group not parted after a lost connection",
-        "jobrunner/finalizing.py",
+        "jobrunner/worker/finalizer.py",
         "                self._part(group, 1)\n",
         "                pass\n",
         [f"{AT_ONCE}::test_a_run_that_costs_each_write_its_connection_costs_only_its_own"],
     ),
     Mutation(
         "a group not parted after an error",
-        "jobrunner/finalizing.py",
+        "jobrunner/worker/finalizer.py",
         "            self._part(group, max(1, len(group) // 2))\n",
         "",
         ["tests/test_finalize_groups.py::test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back"],
@@ -264,7 +264,7 @@ MUTATIONS = (
     # Replacing, pruning, slots.
     Mutation(
         "replace_older without its lock",
-        f"{STORE}/replacing.py",
+        f"{STORE}/overlap.py",
         "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
         "    return older.order_by(columns.id)",
         [f"{AT_ONCE}::test_what_is_about_to_be_replaced_is_not_claimed_any_more"],
@@ -293,14 +293,14 @@ MUTATIONS = (
     # Suspects.
     Mutation(
         "a suspect not alone: others are claimed beside it",
-        "jobrunner/drain.py",
+        "jobrunner/worker/loop.py",
         NOTED,
         "        self._suspect_at_work = self._checks_suspects = False\n",
         [ALONE],
     ),
     Mutation(
         "a suspect not alone: the next one is claimed beside it",
-        "jobrunner/drain.py",
+        "jobrunner/worker/loop.py",
         NOTED,
         "        self._checks_suspects = bool(claimed.runs)\n",
         [ALONE],
@@ -308,7 +308,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a suspect not noted as at work",
-        "jobrunner/drain.py",
+        "jobrunner/worker/loop.py",
         NOTED,
         "        self._checks_suspects = bool(claimed.runs)\n",
         [ALONE],
@@ -316,7 +316,7 @@ MUTATIONS = (
     ),
     Mutation(
         "no look at what is at work before a suspect is claimed",
-        "jobrunner/drain.py",
+        "jobrunner/worker/loop.py",
         LOOKED,
         "",
         [ALONE],
@@ -325,15 +325,15 @@ MUTATIONS = (
     Mutation(
         "suspects are claimed with the others",
         f"{STORE}/claims.py",
-        "fits if suspect else ~fits",
-        "fits if suspect else due.lease_expiries >= 0",
+        "fits if quarantined else ~fits",
+        "fits if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
     ),
     Mutation(
         "a suspect only from its third crash on",
         "jobrunner/lifecycle.py",
-        "SUSPECT_AFTER_EXPIRIES = 2",
-        "SUSPECT_AFTER_EXPIRIES = 3",
+        "QUARANTINE_AFTER_EXPIRIES = 2",
+        "QUARANTINE_AFTER_EXPIRIES = 3",
         [ALONE],
     ),
     # The life of a run.
@@ -451,7 +451,7 @@ class Ground:
         return Path(done.stdout.strip()).is_relative_to(self.copy)
 
 
-def verdict(ground: Ground, mutation: Mutation) -> tuple[str, bool]:
+def decision(ground: Ground, mutation: Mutation) -> tuple[str, bool]:
     """What to say of it, and whether it is as it should be."""
     if problem := mutation.problem():
         return problem, False
@@ -477,7 +477,7 @@ def main(names: Sequence[str]) -> int:
             sys.exit(f"{broken} fails without any change")
         is_good = True
         for mutation in chosen:
-            said, is_right = verdict(ground, mutation)
+            said, is_right = decision(ground, mutation)
             is_good = is_good and is_right
             print(f"{mutation.name}: {said}", flush=True)
     return 0 if is_good else 1

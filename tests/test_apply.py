@@ -177,9 +177,9 @@ def test_a_greeting_that_a_module_has_forged_is_refused(
     """What a child says goes into the database: it is checked by the parent, whatever the child has checked."""
     forged, says = FORGED[what]
     patch = f"""
-import jobrunner.schedule
-real = jobrunner.schedule.as_data
-jobrunner.schedule.as_data = lambda each: {forged}
+import jobrunner.schedules.declare
+real = jobrunner.schedules.declare.as_data
+jobrunner.schedules.declare.as_data = lambda each: {forged}
 """
     declare(app, code=CODE + patch)
     refused(jobrunner("apply", check=False), 78, says)

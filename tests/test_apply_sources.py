@@ -227,5 +227,7 @@ def test_an_idle_tick_reads_no_schedule(jobrunner: Commands, app: App, database:
     quiet_hour(database)
     idle = tick(jobrunner)
     assert (idle.said, idle.was_short) == ("", True)
-    assert idle.imported.isdisjoint({"jobrunner.schedule", "jobrunner.recurrence", "jobrunner.cronfields"})
-    assert "jobrunner.filed_schedules" in idle.imported
+    assert idle.imported.isdisjoint(
+        {"jobrunner.schedules.declare", "jobrunner.schedules.recurrence", "jobrunner.schedules.cron_fields"}
+    )
+    assert "jobrunner.settings.toml_schedules" in idle.imported

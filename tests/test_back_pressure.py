@@ -18,10 +18,10 @@ from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
-from jobrunner.store import runs
+from jobrunner.store import enqueue
 from jobrunner.store.database import Database as Store
+from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.location import locate
-from jobrunner.store.runs import Enqueued, NewRun
 
 
 @pytest.fixture
@@ -163,10 +163,10 @@ def test_what_waits_counts_whatever_its_time_and_nothing_else(store: Store, data
         queue(database, "echo", status=status, finished_at=now)
     queue(database, "append")
     queue(database, "echo", run_at=now + timedelta(days=300))
-    assert store.write(lambda connection: runs.enqueue(connection, NewRun("echo", "{}"))).created
+    assert store.write(lambda connection: enqueue.enqueue(connection, NewRun("echo", "{}"))).created
     database.execute("UPDATE job_runs SET status = 'failed' WHERE status = 'queued' AND run_at <= ?", [now])
     with pytest.raises(QueueFull, match="'echo' is full: 2 wait"):
-        store.write(lambda connection: runs.enqueue(connection, NewRun("echo", "{}")))
+        store.write(lambda connection: enqueue.enqueue(connection, NewRun("echo", "{}")))
 
 
 def statements(store: Store, work: Callable[[Connection], Any]) -> int:
@@ -187,9 +187,9 @@ def statements(store: Store, work: Callable[[Connection], Any]) -> int:
 @pytest.mark.parametrize("policy", [None, Policy("echo")], ids=["elsewhere", "registered"])
 def test_a_type_without_a_limit_costs_no_further_statement(store: Store, policy: Policy | None) -> None:
     plain, keyed = NewRun("echo", "{}"), NewRun("echo", "{}", idempotency_key="k")
-    assert statements(store, lambda connection: runs.enqueue(connection, plain, policy)) == 1
-    assert statements(store, lambda connection: runs.enqueue(connection, keyed, policy)) == 3
-    assert statements(store, lambda connection: runs.enqueue(connection, keyed, policy)) == 2
+    assert statements(store, lambda connection: enqueue.enqueue(connection, plain, policy)) == 1
+    assert statements(store, lambda connection: enqueue.enqueue(connection, keyed, policy)) == 3
+    assert statements(store, lambda connection: enqueue.enqueue(connection, keyed, policy)) == 2
 
 
 # Many at a time.
@@ -256,18 +256,20 @@ def test_two_callers_with_a_key_each_do_not_wait_for_each_other(store: Store, da
     has_begun = Event()
 
     def a_and_b(connection: Connection) -> list[Enqueued]:
-        first = runs.enqueue(connection, NewRun("echo", "{}", idempotency_key="a"))
+        first = enqueue.enqueue(connection, NewRun("echo", "{}", idempotency_key="a"))
         has_begun.set()
         if database.name == "postgresql":
             waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
             wait_for(lambda: database.value(waits), 20, "the other caller")
-        return [first, runs.enqueue(connection, NewRun("echo", "{}", idempotency_key="b"))]
+        return [first, enqueue.enqueue(connection, NewRun("echo", "{}", idempotency_key="b"))]
 
     def b() -> Enqueued:
         assert has_begun.wait(20)
         other = store.twin()
         with closing(other):
-            return other.write(lambda connection: runs.enqueue(connection, NewRun("echo", "{}", idempotency_key="b")))
+            return other.write(
+                lambda connection: enqueue.enqueue(connection, NewRun("echo", "{}", idempotency_key="b"))
+            )
 
     with ThreadPoolExecutor() as pool:
         answer = pool.submit(b)

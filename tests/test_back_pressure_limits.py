@@ -11,8 +11,8 @@ from harness.back_pressure import HANDLERS, dropped, limit, waiting
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.errors import ConfigurationError
+from jobrunner.jobs.policy import make_policy
 from jobrunner.model import MOST_WAITING, Policy
-from jobrunner.policies import make_policy
 
 HOUR = timedelta(hours=1)
 

@@ -12,8 +12,8 @@ from harness.handlers_rows import attempts_of, make_due, queue, run_of
 from harness.processes import state_of
 from harness.standstill import ASYNC, COMMAND, stopped_at
 from jobrunner import clock
-from jobrunner.execute.command import CommandLine, CommandProcess
-from jobrunner.execute.launch import LATE
+from jobrunner.children.command_child import CommandLine, CommandProcess
+from jobrunner.children.inside.exec_command import LATE
 
 LEASE = {"JOBRUNNER_LEASE": "2s"}
 

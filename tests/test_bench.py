@@ -115,4 +115,4 @@ def test_the_profile_of_a_drain_shows_the_parents_functions(tmp_path: Path) -> N
     text = (tmp_path / "results" / "profile-SQLite.txt").read_text()
     assert "Ordered by: internal time" in text
     assert "Ordered by: cumulative time" in text
-    assert "jobrunner/tick.py" in text
+    assert "jobrunner/worker/tick.py" in text

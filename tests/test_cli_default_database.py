@@ -113,7 +113,7 @@ def test_the_default_database_is_the_same_wherever_the_command_is_started(home: 
 
 def test_the_default_file_follows_from_the_user_alone(jobrunner: Commands, tmp_path: Path) -> None:
     """Without the hook: this asks only for the name."""
-    script = "from jobrunner.config import default_database_file; print(default_database_file())"
+    script = "from jobrunner.settings.config import default_database_file; print(default_database_file())"
     answers = set()
     for env in ({}, {"HOME": str(tmp_path)}, {"XDG_DATA_HOME": str(tmp_path)}, {"HOME": None}):
         environment = jobrunner.environment(env)

@@ -5,7 +5,7 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent
-from jobrunner.execute.reports import tells_of_a_closed_connection
+from jobrunner.children.inside.reports import tells_of_a_closed_connection
 
 HANDLERS = """
 import sqlite3

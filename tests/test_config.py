@@ -9,8 +9,8 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
-from jobrunner import config
 from jobrunner.errors import ConfigurationError
+from jobrunner.settings import config
 
 PYTHON = Path(COMMAND).with_name("python")
 

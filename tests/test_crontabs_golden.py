@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from jobrunner import jobfile
-from jobrunner.crontabs import reading, takeover, written
-from jobrunner.crontabs.report import report
-from jobrunner.filed_schedules import declarations
-from jobrunner.recurrence import Recurrence
+from jobrunner.crontab import convert, parse, toml
+from jobrunner.crontab.report import report
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.settings import toml_file
+from jobrunner.settings.toml_schedules import declarations
 
 FOLDER = Path(__file__).parent / "crontabs"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.crontab"))
@@ -19,14 +19,14 @@ USERS = {"amavisd-new": "amavis", "awstats": "www-data", "logcheck": "logcheck",
 USER_FORM = {"sysstat-example"}
 
 
-def crontab(name: str) -> reading.Crontab:
-    return reading.read((FOLDER / f"{name}.crontab").read_bytes(), has_user=name not in USER_FORM)
+def crontab(name: str) -> parse.Crontab:
+    return parse.read((FOLDER / f"{name}.crontab").read_bytes(), has_user=name not in USER_FORM)
 
 
-def taken(name: str, user: str | None = None) -> takeover.Takeover:
+def taken(name: str, user: str | None = None) -> convert.Takeover:
     user = user or USERS.get(name, "root")
     home = "/root" if user == "root" else f"/home/{user}"
-    return takeover.take_over(crontab(name), takeover.Host(user, home, "Europe/Berlin", lambda *_: False))
+    return convert.take_over(crontab(name), convert.Host(user, home, "Europe/Berlin", lambda *_: False))
 
 
 def compare(path: Path, text: str) -> None:
@@ -42,7 +42,7 @@ def test_there_are_some_ten_packages() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_packages_crontab_becomes_what_stands_beside_it(name: str) -> None:
     found = taken(name)
-    compare(FOLDER / f"{name}.toml", written.write(found.jobs, name))
+    compare(FOLDER / f"{name}.toml", toml.write(found.jobs, name))
     compare(FOLDER / f"{name}.report", "\n".join(report(crontab(name), found)) + "\n")
 
 
@@ -50,7 +50,7 @@ def test_a_packages_crontab_becomes_what_stands_beside_it(name: str) -> None:
 def test_our_own_reader_reads_back_every_job_with_its_schedule(name: str, tmp_path: Path) -> None:
     path = tmp_path / "jobrunner.toml"
     path.write_text((FOLDER / f"{name}.toml").read_text())
-    read = jobfile.read(path)
+    read = toml_file.read(path)
     declared = {each.name: each for each in declarations(path, read.schedules, sys.maxsize)}
     jobs = taken(name).jobs
     assert jobs

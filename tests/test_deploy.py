@@ -16,8 +16,8 @@ import yaml
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
-from jobrunner.config import load
-from jobrunner.envfile import parse_env, read_env_file
+from jobrunner.settings.config import load
+from jobrunner.settings.env_file import parse_env, read_env_file
 
 FOLDER = Path(__file__).parent.parent / "examples" / "deploy"
 PROGRAM, ENV_FILE = "/srv/app/.venv/bin/jobrunner", "/etc/jobrunner/app.env"

@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.database import Row
-from jobrunner import policies, registry
-from jobrunner.context import Context
+from jobrunner import registry
 from jobrunner.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import BadPayload, UsageError
+from jobrunner.jobs import policy
+from jobrunner.jobs.context import Context
 from jobrunner.registry import job
 
 # More than one statement takes.
@@ -120,7 +121,7 @@ def test_a_handler_checks_each_payload_against_its_signature(
     database: Database, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policies, "_declared", {})
+    monkeypatch.setattr(policy, "_declared", {})
 
     @job("send_many")
     def handler(ctx: Context, user_id: int) -> None: ...

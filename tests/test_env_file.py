@@ -11,8 +11,8 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from jobrunner.envfile import parse_env
 from jobrunner.errors import ConfigurationError
+from jobrunner.settings.env_file import parse_env
 
 READ = {
     "A=1": {"A": "1"},
@@ -223,12 +223,14 @@ def test_a_file_of_somebody_else_is_told_in_one_line(jobrunner: Commands, env_fi
     """What root may read, others may not: as root the command is run as nobody."""
     write_all(env_file, jobrunner)
     env_file.chmod(0)
-    asked = "from pathlib import Path; from jobrunner.envfile import read_env_file; read_env_file(Path('env'))"
+    asked = (
+        "from pathlib import Path; from jobrunner.settings.env_file import read_env_file; read_env_file(Path('env'))"
+    )
     python = Path(COMMAND).with_name("python")
     is_root = os.geteuid() == 0
     drop = "import os; d = os.open('.', 0); os.setgroups([]); os.setgid(65534); os.setuid(65534); os.fchdir(d); "
     env_file.rename(env_file.with_name("env"))
     env_file.parent.chmod(0o755)
-    code = f"import jobrunner.envfile; {drop if is_root else ''}{asked}"
+    code = f"import jobrunner.settings.env_file; {drop if is_root else ''}{asked}"
     done = subprocess.run([python, "-c", code], cwd=env_file.parent, capture_output=True, text=True, timeout=60)
     assert "ConfigurationError: env file env: Permission denied" in done.stderr

@@ -13,7 +13,7 @@ import jobrunner as package
 from harness import App, Commands, Database, wait_for
 from harness.ground import Ground
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
-from jobrunner.faults import CHILD_POINTS, COMMAND_POINTS, POINTS
+from jobrunner.failpoints import CHILD_POINTS, COMMAND_POINTS, POINTS
 
 # What a cut before the drain costs is this tick; the next one comes in a minute.
 BEFORE_THE_DRAIN = ("tick.opened", "recover.", "deadline.", "expand.", "prune.")

@@ -14,16 +14,16 @@ from harness import Database, sqlite_only
 from harness.at_work import LEASE, OWNER, running
 from harness.invariants import outcomes, snapshot, statuses
 from jobrunner import clock
-from jobrunner.heartbeat import Heartbeat
-from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Silence
 from jobrunner.model import Lease
-from jobrunner.store import endings, holding
+from jobrunner.store import finalize, holding
 from jobrunner.store.database import Database as Store
-from jobrunner.store.endings import Ended, Refusal
+from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
-from jobrunner.watch import Watch
+from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.watchdog import Watchdog
 
 
 class Undone(Exception):
@@ -37,15 +37,15 @@ def store(database: Database) -> Iterator[Store]:
     opened.close()
 
 
-def finalize(store: Store, leases: Collection[Lease], ending: Ending) -> list[Ended | Refusal]:
-    return store.write(lambda connection: endings.finalize_all(connection, OWNER, [(each, ending) for each in leases]))
+def finalize_together(store: Store, leases: Collection[Lease], ending: AttemptResult) -> list[Ended | Refusal]:
+    return store.write(lambda connection: finalize.finalize_all(connection, OWNER, [(each, ending) for each in leases]))
 
 
 @dataclass(frozen=True)
 class Case:
     """One way to end, of a run with these columns, and what must be found afterwards; what is not named stays."""
 
-    ending: Ending
+    ending: AttemptResult
     found: dict[str, object]
     outcome: str | None
     columns: Callable[[Database], dict[str, object]] = lambda _: {}
@@ -68,12 +68,12 @@ BLAMED = {"error_type": "E", "last_error": "x\ufffdy\ufffd z"}
 HOUR = timedelta(hours=1)
 CASES = {
     "succeeded": Case(
-        Ending(Outcome.SUCCEEDED, result={"n": [1, 2.5, None], "é": "😀"}, output="out"),
+        AttemptResult(Outcome.SUCCEEDED, result={"n": [1, 2.5, None], "é": "😀"}, output="out"),
         {"status": "succeeded", "result": {"n": [1, 2.5, None], "é": "😀"}, "error_type": None, "last_error": None},
         "succeeded",
     ),
     "succeeded with nothing": Case(
-        Ending(Outcome.SUCCEEDED),
+        AttemptResult(Outcome.SUCCEEDED),
         {
             "status": "succeeded",
             "result": None,
@@ -86,38 +86,41 @@ CASES = {
         suspect,
     ),
     "succeeded, cancel requested": Case(
-        Ending(Outcome.SUCCEEDED, result=0),
+        AttemptResult(Outcome.SUCCEEDED, result=0),
         {"status": "succeeded", "result": 0, "error_type": None, "last_error": None},
         "succeeded",
         cancel_requested,
     ),
-    "failed": Case(Ending(Outcome.FAILED, wait=HOUR, **ERROR), {"status": "failed", **BLAMED}, "failed"),
+    "failed": Case(AttemptResult(Outcome.FAILED, wait=HOUR, **ERROR), {"status": "failed", **BLAMED}, "failed"),
     "crashed": Case(
-        Ending(Outcome.CRASHED, "crashed", "killed", exit_signal=9, wait=HOUR),
+        AttemptResult(Outcome.CRASHED, "crashed", "killed", exit_signal=9, wait=HOUR),
         {"status": "failed", "error_type": "crashed", "last_error": "killed", "releases": 0, "lease_expiries": 0},
         "crashed",
         suspect,
     ),
     "failed for the last time": Case(
-        Ending(Outcome.TIMED_OUT, **ERROR), {"status": "dead", **BLAMED}, "timed_out", lambda _: {"max_attempts": 1}
+        AttemptResult(Outcome.TIMED_OUT, **ERROR),
+        {"status": "dead", **BLAMED},
+        "timed_out",
+        lambda _: {"max_attempts": 1},
     ),
-    "discarded": Case(Ending(Outcome.DISCARDED, **ERROR), {"status": "dead", **BLAMED}, "discarded"),
-    "cancelled": Case(Ending(Outcome.FAILED, **ERROR), {"status": "cancelled"}, "cancelled", cancel_requested),
+    "discarded": Case(AttemptResult(Outcome.DISCARDED, **ERROR), {"status": "dead", **BLAMED}, "discarded"),
+    "cancelled": Case(AttemptResult(Outcome.FAILED, **ERROR), {"status": "cancelled"}, "cancelled", cancel_requested),
     "cancelled, not started": Case(
-        Ending(Outcome.RELEASED),
+        AttemptResult(Outcome.RELEASED),
         {"status": "cancelled"},
         None,
         lambda database: not_started(database) | cancel_requested(database),
     ),
-    "handed back": Case(Ending(Outcome.RELEASED), {"status": "queued"}, None, not_started),
+    "handed back": Case(AttemptResult(Outcome.RELEASED), {"status": "queued"}, None, not_started),
     "released": Case(
-        Ending(Outcome.RELEASED, "released", "stopped"),
+        AttemptResult(Outcome.RELEASED, "released", "stopped"),
         {"status": "queued", "attempts": 0, "releases": 5},
         "released",
         suspect,
     ),
-    "dropped": Case(Ending(Outcome.DROPPED, **ERROR), {"status": "cancelled", **BLAMED}, "dropped"),
-    "snoozed": Case(Ending(Outcome.SNOOZED, wait=HOUR), {"status": "queued", "attempts": 0}, "snoozed"),
+    "dropped": Case(AttemptResult(Outcome.DROPPED, **ERROR), {"status": "cancelled", **BLAMED}, "dropped"),
+    "snoozed": Case(AttemptResult(Outcome.SNOOZED, wait=HOUR), {"status": "queued", "attempts": 0}, "snoozed"),
 }
 CLEARED = dict.fromkeys(("locked_by", "host", "locked_until", "lease_token", "heartbeat_at", "output"))
 
@@ -140,17 +143,17 @@ def is_instant(value: object) -> bool:
 
 
 def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database: Database) -> None:
-    """Every verdict in one statement: each writes its own columns, and leaves alone what is not its to write."""
+    """Every decision in one statement: each writes its own columns, and leaves alone what is not its to write."""
     together = {name: running(database, 1, **case.columns(database))[0] for name, case in CASES.items()}
     alone = {name: running(database, 1, **case.columns(database))[0] for name, case in CASES.items()}
     before, before_alone = (
         {name: snapshot(database, lease.run_id)[0][0] for name, lease in leases.items()} for leases in (together, alone)
     )
     ends = [(lease, CASES[name].ending) for name, lease in together.items()]
-    answers = store.write(lambda connection: endings.finalize_all(connection, OWNER, ends[::-1]))[::-1]
+    answers = store.write(lambda connection: finalize.finalize_all(connection, OWNER, ends[::-1]))[::-1]
     for (name, lease), answer in zip(together.items(), answers, strict=True):
         case = CASES[name]
-        store.write(lambda each, lease=alone[name], ending=case.ending: endings.finalize(each, OWNER, lease, ending))
+        store.write(lambda each, lease=alone[name], ending=case.ending: finalize.finalize(each, OWNER, lease, ending))
         as_one = compared(database, alone[name].run_id, before_alone[name])
         assert compared(database, lease.run_id, before[name]) == as_one, name
         (run,), attempts = snapshot(database, lease.run_id)
@@ -180,7 +183,7 @@ def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database
 def test_each_of_a_group_goes_on_with_its_own_sequence(store: Store, database: Database) -> None:
     leases = running(database, 3)
     for turn in range(1, 4):
-        finalize(store, leases[:turn], Ending(Outcome.RELEASED))
+        finalize_together(store, leases[:turn], AttemptResult(Outcome.RELEASED))
         again = "status = 'running', locked_by = 'o', host = 'h', locked_until = ?, lease_token = ?, attempts = 1"
         database.execute(f"UPDATE job_runs SET {again}", [database.now(), f"{turn}" * 32])
         leases = [Lease(lease.run_id, f"{turn}" * 32) for lease in leases]
@@ -195,7 +198,7 @@ def test_a_lost_lease_among_many_writes_nothing_and_keeps_nobody_back(store: Sto
     lost = leases[41]
     database.execute("UPDATE job_runs SET lease_token = ?, locked_by = 'new' WHERE id = ?", ["n" * 32, lost.run_id])
     before = snapshot(database, lost.run_id)
-    answers = finalize(store, leases, Ending(Outcome.SUCCEEDED))
+    answers = finalize_together(store, leases, AttemptResult(Outcome.SUCCEEDED))
     assert [index for index, answer in enumerate(answers) if not isinstance(answer, Ended)] == [41]
     assert answers[41] is Refusal.LEASE_LOST
     assert snapshot(database, lost.run_id) == before
@@ -205,11 +208,11 @@ def test_a_lost_lease_among_many_writes_nothing_and_keeps_nobody_back(store: Sto
 @pytest.mark.promise("P2", "P14")
 def test_what_was_applied_without_an_answer_is_told_from_what_was_lost(store: Store, database: Database) -> None:
     leases = running(database, 5)
-    finalize(store, leases[:3], Ending(Outcome.FAILED, wait=timedelta(0)))
+    finalize_together(store, leases[:3], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     database.execute("UPDATE job_attempts SET error_type = 'lease_expired' WHERE run_id = ?", [leases[2].run_id])
     ended = [snapshot(database, lease.run_id) for lease in leases[:3]]
     # One of them is named twice: a second end of one attempt must not be written.
-    answers = finalize(store, [*leases, leases[4]], Ending(Outcome.FAILED, wait=timedelta(0)))
+    answers = finalize(store, [*leases, leases[4]], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     applied, lost = Refusal.ALREADY_APPLIED, Refusal.LEASE_LOST
     assert [answer if isinstance(answer, Refusal) else None for answer in answers] == [
         *(applied, applied, lost, None, None, applied),
@@ -230,7 +233,9 @@ def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(d
         """Undone in the end, so that there is something to lock in the next round, too."""
 
         def work(connection: Connection) -> None:
-            answers = endings.finalize_all(connection, OWNER, [(each, Ending(Outcome.SUCCEEDED)) for each in chosen])
+            answers = finalize.finalize_all(
+                connection, OWNER, [(each, AttemptResult(Outcome.SUCCEEDED)) for each in chosen]
+            )
             assert all(isinstance(answer, Ended) or answer is Refusal.LOCKED for answer in answers)
             raise Undone
 
@@ -259,7 +264,7 @@ def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(d
 
 @sqlite_only
 def test_a_write_renews_along_the_way_only_the_leases_that_are_due(store: Store, database: Database) -> None:
-    watch = Watch(Waits.of(of_tick(LEASE)))
+    watch = Watchdog(Waits.of(of_tick(LEASE)))
     heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
     fresh, stale = running(database, 2)
     eighth = LEASE.total_seconds() / 8

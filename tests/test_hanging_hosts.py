@@ -13,7 +13,7 @@ from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.ground import Ground
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.processes import is_stopped
-from jobrunner.faults import POINTS
+from jobrunner.failpoints import POINTS
 
 IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
 LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}

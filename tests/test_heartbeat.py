@@ -14,28 +14,28 @@ from harness import Database, wait_for
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs, snapshot
 from jobrunner import clock
-from jobrunner.claiming import Claimer
-from jobrunner.config import load
-from jobrunner.execute.begun import BegunPage
-from jobrunner.finalizing import Finalizer
-from jobrunner.heartbeat import Heartbeat, News
-from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.children.begun_page import BegunPage
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Silence
 from jobrunner.model import ClaimedRun, Policy
+from jobrunner.settings.config import load
 from jobrunner.store import claims, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
-from jobrunner.watch import Watch
+from jobrunner.worker.claimer import Claimer
+from jobrunner.worker.finalizer import Finalizer
+from jobrunner.worker.heartbeat import Heartbeat, News
+from jobrunner.worker.watchdog import Watchdog
 
 MINUTE = timedelta(minutes=1)
 
 
 @contextmanager
-def heartbeat(database: Database, lease: timedelta) -> Iterator[tuple[Store, Watch, Heartbeat]]:
+def heartbeat(database: Database, lease: timedelta) -> Iterator[tuple[Store, Watchdog, Heartbeat]]:
     """Of a tick with this lease, which is not started; nor is its watch."""
     store = Store(locate(database.url), patience=timedelta(seconds=10))
-    watch = Watch(Waits.of(of_tick(lease)))
+    watch = Watchdog(Waits.of(of_tick(lease)))
     beating = Heartbeat(store, watch, lease=lease, every=lease / 10, log=Silence(), wake=lambda: None)
     try:
         yield store, watch, beating
@@ -130,7 +130,7 @@ def test_so_it_is_where_a_claim_or_a_finalize_renews_it_along_the_way(database: 
         claimer = Claimer(config, OWNER, store, beating, Silence(), BegunPage(None))
 
         def finalize() -> None:
-            finalizer.add(ClaimedRun(ended, "known", {}, 1, 3, None, now, None, now), Ending(Outcome.SUCCEEDED))
+            finalizer.add(ClaimedRun(ended, "known", {}, 1, 3, None, now, None, now), AttemptResult(Outcome.SUCCEEDED))
             wait_for(lambda: finalizer.work() or finalizer.is_settled(), 5)
 
         for write in (finalize, lambda: claimer.take([Policy("known")], 5, busy=0)):

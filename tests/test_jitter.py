@@ -6,8 +6,8 @@ import pytest
 
 from harness import Commands, Database
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from jobrunner.misfire import jitter_offset
 from jobrunner.model import Definition, SlotPolicy
+from jobrunner.schedules.slot_plan import jitter_offset
 
 NOON = utc(2026, 5, 1, 12)
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)

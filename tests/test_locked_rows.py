@@ -13,13 +13,13 @@ from harness.at_work import LEASE, OWNER, running
 from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.plan_calls import request
-from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.store import claims, endings, holding, runs
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.store import admin, claims, finalize, holding
 from jobrunner.store.database import Database as Store
-from jobrunner.store.endings import Refusal
+from jobrunner.store.finalize import Refusal
 from jobrunner.store.location import locate
 
-DONE = Ending(Outcome.SUCCEEDED)
+DONE = AttemptResult(Outcome.SUCCEEDED)
 Work = Callable[[Connection], Any]
 REFERENCE = "CREATE TABLE own (run_id BIGINT REFERENCES job_runs (id))"
 
@@ -50,13 +50,13 @@ def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
     everything = [row["id"] for row in database.query("SELECT id FROM job_runs")]
     with somebody(database, "INSERT INTO own SELECT unnest(%s::bigint[])", everything):
         assert write(store, lambda each: holding.renew(each, [renewed], LEASE)).renewed == {renewed: False}
-        (answer,) = write(store, lambda each: endings.finalize_all(each, OWNER, [(ended, DONE)]))
-        assert isinstance(answer, endings.Ended)
+        (answer,) = write(store, lambda each: finalize.finalize_all(each, OWNER, [(ended, DONE)]))
+        assert isinstance(answer, finalize.Ended)
         assert write(store, lambda each: claims.give_back(each, back.token, [back.run_id])).runs == 1
         assert write(store, lambda each: holding.report(each, {told: {"output": "so"}})) == {told}
-        assert [each.run_id for each in write(store, lambda each: endings.recover(each, 9))] == [expired.run_id]
-        assert write(store, lambda each: runs.cancel(each, cancelled, "someone")).applied
-        assert write(store, lambda each: runs.retry(each, dead, "someone")).applied
+        assert [each.run_id for each in write(store, lambda each: finalize.recover(each, 9))] == [expired.run_id]
+        assert write(store, lambda each: admin.cancel(each, cancelled, "someone")).applied
+        assert write(store, lambda each: admin.retry(each, dead, "someone")).applied
         claimed = write(store, lambda each: claims.claim(each, replace(request(), owner=OWNER)))
         assert {run.lease.run_id for run in claimed.runs} == {due, late}
 
@@ -73,14 +73,14 @@ def test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other
         renewal = write(store, lambda each: holding.renew(each, three, LEASE))
         assert (renewal.renewed, renewal.locked) == ({held: False}, {locked})
         assert write(store, lambda each: holding.report(each, {lease: {"output": "so"} for lease in three})) == {held}
-        answers = write(store, lambda each: endings.finalize_all(each, OWNER, [(lease, DONE) for lease in three]))
+        answers = write(store, lambda each: finalize.finalize_all(each, OWNER, [(lease, DONE) for lease in three]))
         assert answers[1:] == [Refusal.LOCKED, Refusal.LEASE_LOST]
         assert outcomes(database, held.run_id) == ["succeeded"]
         given = write(store, lambda each: claims.give_back(each, locked.token, [locked.run_id, held.run_id]))
         assert (given.runs, given.locked) == (0, {locked.run_id})
         session.execute("COMMIT")
         session.execute("BEGIN")
-    assert write(store, lambda each: endings.finalize(each, OWNER, locked, DONE)).run_id == locked.run_id
+    assert write(store, lambda each: finalize.finalize(each, OWNER, locked, DONE)).run_id == locked.run_id
 
 
 @pytest.mark.promise("P2", "P6", "P14", on="postgresql")

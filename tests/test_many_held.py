@@ -11,16 +11,16 @@ from harness import Database
 from harness.database import numbers
 from harness.invariants import insert_runs
 from jobrunner import clock
-from jobrunner.claiming import Claimer
-from jobrunner.config import load
-from jobrunner.execute.begun import BegunPage
-from jobrunner.heartbeat import Heartbeat
+from jobrunner.children.begun_page import BegunPage
 from jobrunner.log import Silence
 from jobrunner.model import Lease, Owner, Policy
+from jobrunner.settings.config import load
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
-from jobrunner.watch import Watch
+from jobrunner.worker.claimer import Claimer
+from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.watchdog import Watchdog
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)
@@ -36,7 +36,7 @@ FROM (SELECT job_ticks.started_at AS at FROM job_ticks) AS ticks,
 @contextmanager
 def heartbeat(database: Database, every: timedelta = LEASE / 4) -> Iterator[tuple[Store, Heartbeat]]:
     store = Store(locate(database.url), patience=timedelta(seconds=20))
-    watch = Watch(Waits.of(of_tick(LEASE)))
+    watch = Watchdog(Waits.of(of_tick(LEASE)))
     beating = Heartbeat(store, watch, lease=LEASE, every=every, log=Silence(), wake=lambda: None)
     try:
         yield store, beating

@@ -7,7 +7,7 @@ import pytest
 
 from harness import pages
 from harness.pages import ROOT, Block
-from jobrunner import config
+from jobrunner.settings import config
 
 BLOCKS = [block for page in pages.every_page() for block in pages.read(page)]
 

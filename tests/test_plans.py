@@ -27,10 +27,10 @@ from harness.plans import (
     TRAIL,
     costs,
 )
-from jobrunner.store import holding, runs, ticks
+from jobrunner.store import enqueue, holding, ticks
 from jobrunner.store.database import Database as Store
+from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
-from jobrunner.store.runs import NewRun
 
 FILLED = (FRONT, DUE, QUEUE, RUNNING, LIMITS.format(now="jobrunner_now()"))
 SCHEDULED = """
@@ -149,7 +149,7 @@ def test_the_idle_question_says_what_the_view_says(database: Database, change: s
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     try:
         assert not store.read(ticks.is_anything_due)
-        store.write(lambda connection: runs.enqueue(connection, NewRun("known", "{}")))
+        store.write(lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")))
         instants = {"past": database.now() - timedelta(minutes=1), "future": database.now() + timedelta(minutes=1)}
         (name,) = [name for name in instants if name in change]
         database.execute(f"UPDATE job_runs SET {change.format(**{name: '?'})}", [instants[name]])

@@ -19,7 +19,7 @@ from jobrunner.store.location import locate
 STORE = Path(jobrunner.store.__file__).parent
 # What carries the statements, or runs once.
 BELOW = ("bare", "database", "handwritten", "migrate")
-CONNECTED = ("connection", "borrowed")
+CONNECTED = ("connection", "caller")
 
 
 def calls_of(source: str) -> set[str]:

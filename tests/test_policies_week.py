@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from harness.slot_model import Schedule, Stretch
+from harness.slot_model import Schedule, SlotRange
 from harness.slots import NO_HANDLERS, go_to, utc
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -127,7 +127,7 @@ class Week:
     def top(self, table: str) -> int:
         return int(self.database.value(f"SELECT max(id) AS id FROM {table}") or 0)
 
-    def told_since(self, event_id: int, name: str) -> list[Stretch]:
+    def told_since(self, event_id: int, name: str) -> list[SlotRange]:
         rows = self.database.query(
             "SELECT detail FROM job_events WHERE id > ? AND definition_id = ? AND action = 'skip slots' ORDER BY id",
             [event_id, self.ids[name]],

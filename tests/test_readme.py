@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
 
 from harness import App, Commands, Database, pages
-from jobrunner import config, jobfile, lifecycle, registry
+from jobrunner import lifecycle, registry
 from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued, Entry
 from jobrunner.errors import ConfigurationError
+from jobrunner.settings import config, toml_file
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -91,7 +92,7 @@ def test_every_key_of_a_command_is_in_the_readme(tmp_path: Path):
     file = tmp_path / "jobrunner.toml"
     file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
     with pytest.raises(ConfigurationError) as refused:
-        jobfile.read(file)
+        toml_file.read(file)
     assert sorted(table_under("`jobrunner.toml`")) == known_keys(refused.value)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness import App, Commands, Database
 from harness.slots import go_to, utc
-from jobrunner.faults import COMMAND_POINTS
+from jobrunner.failpoints import COMMAND_POINTS
 
 SPAN = ["--from", "2026-05-01T09:00:00Z", "--to", "2026-05-01T12:00:00Z"]
 COMMANDS = {

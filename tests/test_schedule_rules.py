@@ -10,9 +10,9 @@ import pytest
 
 from harness import Commands, Database
 from harness.slots import NO_HANDLERS, go_to, utc
-from jobrunner import filed_schedules, jobfile
 from jobrunner.errors import JobrunnerError
-from jobrunner.schedule import Schedule, declare_all
+from jobrunner.schedules.declare import Schedule, declare_all
+from jobrunner.settings import toml_file, toml_schedules
 
 GOOD: Mapping[str, Any] = {"expression": "0 3 * * *", "timezone": "UTC"}
 # What is said of a schedule instead, and the words of the refusal.
@@ -46,7 +46,7 @@ def said_of_file(said: dict[str, Any], folder: Path) -> str:
     pairs = {"schedule" if key == "expression" else key: value for key, value in said.items()}
     path.write_text("\n".join(["[schedules.n]", 'job = "echo"', *(f"{k} = {json.dumps(v)}" for k, v in pairs.items())]))
     with pytest.raises(JobrunnerError) as refused:
-        filed_schedules.declarations(path, jobfile.read(path).schedules, 1000)
+        toml_schedules.declarations(path, toml_file.read(path).schedules, 1000)
     return str(refused.value)
 
 

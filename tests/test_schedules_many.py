@@ -12,11 +12,11 @@ from harness.back_pressure import limit, waiting
 from harness.database import Row
 from harness.plans import listening
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
-from jobrunner import scheduling
 from jobrunner.store import expansion
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.schedules import Expanded
+from jobrunner.worker.expansion import plan
 
 # Many batches.
 MANY = 10_000
@@ -140,7 +140,7 @@ def test_a_thousand_definitions_are_as_few_statements_as_one(database: Database)
 
 def expanded_all(store: Store) -> list[Expanded]:
     store.close()  # a session that was connected before goes by the old clock
-    batch: expansion.Batch = store.write(lambda each: expansion.expand_many(each, 5000, (), scheduling.plan))
+    batch: expansion.Batch = store.write(lambda each: expansion.expand_many(each, 5000, (), plan))
     return batch.expanded
 
 

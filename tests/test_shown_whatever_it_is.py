@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from harness import App, Commands, Database
 from harness.handlers_rows import attempt_of, queue, run_of
-from jobrunner.cli import render, schedule_views, status
-from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.store.fitting import fit, fit_report
-from jobrunner.store.handwritten import read_json
+from jobrunner.cli import render, status
+from jobrunner.cli.schedule import views
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.store.output_limits import fit, fit_report
+from jobrunner.store.tolerant_decode import read_json
 
 # As text, since what is stored is text: numbers that no float holds, more digits than Python reads, no number at all.
 NUMBERS = [
@@ -65,13 +66,13 @@ def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
         status._show(found(value))
         render.fields({"result": value, "payload": {"a": value}})
         render.echo_json({"result": value})
-        render.table(("DETAIL",), [[schedule_views._words(value)]])
+        render.table(("DETAIL",), [[views._words(value)]])
     assert shown.getvalue().isprintable() or not set(shown.getvalue()) & {"\x00", "\x1b", "\u202e"}
 
 
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_any_length_of_time_is_shown(seconds: float) -> None:
-    assert schedule_views._duration(seconds)
+    assert views._duration(seconds)
 
 
 FORGED = """
@@ -117,11 +118,13 @@ def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
 
 def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
     large = "x" * 30_000_000
-    fitted = fit(Ending(Outcome.FAILED, error_type=large, error=large, traceback=large, output=large, result=large))
+    fitted = fit(
+        AttemptResult(Outcome.FAILED, error_type=large, error=large, traceback=large, output=large, result=large)
+    )
     texts = (fitted.error_type, fitted.error, fitted.traceback, fitted.output)
     assert [len(text or "") for text in texts] == [200, 500, 32_001, 32_001]
     assert fitted.result is None
-    assert fit(Ending(Outcome.SUCCEEDED, result={"a": [1]})).result == {"a": [1]}
+    assert fit(AttemptResult(Outcome.SUCCEEDED, result={"a": [1]})).result == {"a": [1]}
     assert fit_report({"progress": {"message": large}, "output": large}) == {"output": fitted.output}
     assert fit_report({"progress": {"done": 10**400}}) == {"progress": {"done": 10**400}}
 

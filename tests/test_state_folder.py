@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness import Commands, Database
-from jobrunner import folders
-from jobrunner.execute.groups import GroupFile, kill_leftovers, state_problem
+from jobrunner.children.process_groups import GroupFile, kill_leftovers, state_problem
 from jobrunner.model import Owner
+from jobrunner.settings import state_folder
 
 OWNER = Owner("here", "here:1:aa")
 
@@ -55,13 +55,13 @@ def test_the_next_folder_of_the_users_own_is_used_where_the_first_cannot_be(tmp_
 
 
 def test_the_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = folders.for_state(None)
+    before = state_folder.for_state(None)
     for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "TMPDIR"):
         monkeypatch.setenv(name, "/elsewhere")
-    assert folders.for_state(None) == before
+    assert state_folder.for_state(None) == before
     user = os.getuid()
     assert before[-2:] == [Path(f"/run/user/{user}/jobrunner"), Path(f"/tmp/jobrunner-{user}")]
-    assert before[0] == (folders.home() or Path("/")) / ".local" / "state" / "jobrunner"
+    assert before[0] == (state_folder.home() or Path("/")) / ".local" / "state" / "jobrunner"
 
 
 def test_the_notes_of_another_host_in_a_shared_home_are_left_to_it(tmp_path: Path) -> None:

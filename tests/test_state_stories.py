@@ -8,7 +8,7 @@ import pytest
 from harness import Database
 from harness.run_machine import ENDS, LEASE, OWNERS, PLACES, Runs
 from harness.run_model import POLICIES
-from jobrunner.lifecycle import Ending, Outcome
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.claims import ClaimRequest
 
 
@@ -19,19 +19,19 @@ def asked(**changes: Any) -> dict[str, ClaimRequest]:
 def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
     return "finalize", {
         "pick": 0,
-        "ending": Ending(outcome, error_type="E", result=[1], wait=timedelta(0)),
+        "ending": AttemptResult(outcome, error_type="E", result=[1], wait=timedelta(0)),
         "commits": True,
     }
 
 
 CLAIM = ("claim", {**asked(), "commits": True})
-SUSPECT = ("claim", {**asked(suspect=True), "commits": True})
+SUSPECT = ("claim", {**asked(quarantined=True), "commits": True})
 CLAIM_AHEAD = ("claim_ahead", asked())
 START = ("start", {"pick": 0})
 CANCEL = ("act", {"pick": 0, "act": "cancel"})
 RETRY = ("act", {"pick": 0, "act": "retry"})
 EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
-LATE = ("finalize_late", {"pick": 0, "ending": Ending(Outcome.SUCCEEDED)})
+LATE = ("finalize_late", {"pick": 0, "ending": AttemptResult(Outcome.SUCCEEDED)})
 HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
 STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0, "whole": True})],

@@ -17,19 +17,20 @@ from harness.at_work import OWNER, running
 from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.plan_calls import KEPT, request
-from jobrunner import clock, recovery
-from jobrunner.config import load
-from jobrunner.finalizing import Finalizer
-from jobrunner.heartbeat import Heartbeat
-from jobrunner.lifecycle import Ending, Outcome
+from jobrunner import clock
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.log import Silence
 from jobrunner.model import ClaimedRun, Lease, Owner
-from jobrunner.store import claims, endings, expansion, holding, replacing, runs, ticks
+from jobrunner.settings.config import load
+from jobrunner.store import admin, claims, expansion, finalize, holding, overlap, ticks
 from jobrunner.store.database import Database as Store
+from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
-from jobrunner.store.runs import NewRun
 from jobrunner.store.waits import Waits, of_tick
-from jobrunner.watch import Watch
+from jobrunner.worker import recovery
+from jobrunner.worker.finalizer import Finalizer
+from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.watchdog import Watchdog
 
 LEASE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -54,8 +55,8 @@ def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
 
 
-def claimed_by(store: Store, host: str, *, suspect: bool = False) -> set[int]:
-    asked = replace(request(), owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), suspect=suspect)
+def claimed_by(store: Store, host: str, *, quarantined: bool = False) -> set[int]:
+    asked = replace(request(), owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), quarantined=quarantined)
     return {run.lease.run_id for run in store.write(lambda each: claims.claim(each, asked)).runs}
 
 
@@ -86,7 +87,7 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
         session.execute("UPDATE job_runs SET locked_until = jobrunner_now() + '1 min' WHERE id = %s", [expired.run_id])
         session.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL WHERE id = %s", [kept])
         assert claimed_by(store, "here") == {free}
-        assert [each.run_id for each in store.write(lambda each: endings.recover(each, 9))] == [over.run_id]
+        assert [each.run_id for each in store.write(lambda each: finalize.recover(each, 9))] == [over.run_id]
         assert store.write(lambda each: ticks.prune(each, keep)).deleted == 1
         session.execute("COMMIT")
         session.execute("BEGIN")
@@ -99,11 +100,11 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
 def test_a_suspect_is_claimed_only_by_who_asks_for_it_alone(store: Store, database: Database) -> None:
     """One that falls due while a tick is at work must not be taken along with the others."""
     at = database.now() - LEASE
-    (suspect,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=2, attempts=2, priority=9)
+    (quarantined,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=2, attempts=2, priority=9)
     (other,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=1, attempts=2)
     assert claimed_by(store, "here") == {other}
     assert claimed_by(store, "here") == set()
-    assert claimed_by(store, "here", suspect=True) == {suspect}
+    assert claimed_by(store, "here", quarantined=True) == {quarantined}
 
 
 @postgresql_only
@@ -116,7 +117,7 @@ def test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried(
     pruning, person = open_store(), open_store()
     told: list[bool] = []
     retrying = threading.Thread(
-        target=lambda: told.append(person.write(lambda each: runs.retry(each, old, "someone")).applied)
+        target=lambda: told.append(person.write(lambda each: admin.retry(each, old, "someone")).applied)
     )
 
     def retry_meanwhile(_: Connection, __: Any, statement: str, *___: object) -> None:
@@ -151,7 +152,7 @@ def test_what_is_about_to_be_replaced_is_not_claimed_any_more(
             claimed.append(claimed_by(others, "elsewhere"))
 
     event.listen(mine._engine, "before_cursor_execute", claim_meanwhile)
-    replaced = mine.write(lambda each: replacing.replace_older(each, [(definition_id, new)], at))
+    replaced = mine.write(lambda each: overlap.replace_older(each, [(definition_id, new)], at))
     assert replaced == {definition_id: (older,)}
     assert claimed == [{new}]
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [older]) == "cancelled"
@@ -170,7 +171,7 @@ def test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_c
     tries = []
 
     def renew(connection: Connection) -> holding.Renewal:
-        tries.append(endings.expired_runs(connection))
+        tries.append(finalize.expired_runs(connection))
         if len(tries) == 1:
             database.execute("UPDATE job_runs SET priority = 5 WHERE id = ?", [leases[0].run_id])
         return holding.renew(connection, leases, LEASE)
@@ -233,13 +234,13 @@ def test_a_run_that_costs_each_write_its_connection_costs_only_its_own(
         " EXECUTE FUNCTION break_off()"
     )
     config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
-    watch = Watch(Waits.of(of_tick(LEASE)))
+    watch = Watchdog(Waits.of(of_tick(LEASE)))
     heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
     finalizer = Finalizer(config, OWNER, store, heartbeat, Silence(), Counter(), watch, lambda: None)
     with closing(heartbeat):
         heartbeat.hold(leases, clock.elapsed())
         for lease in leases:
-            finalizer.add(claimed_run(database, lease), Ending(Outcome.SUCCEEDED))
+            finalizer.add(claimed_run(database, lease), AttemptResult(Outcome.SUCCEEDED))
 
         def write() -> bool:
             finalizer.work()

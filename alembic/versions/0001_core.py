@@ -221,7 +221,7 @@ def upgrade() -> None:
     name = op.get_context().dialect.name
     words = dialect.ddl_words(name)
     _run(TABLES, words)
-    for statement in (*dialect.clock_statements(name), *dialect.bell_statements(name)):
+    for statement in (*dialect.clock_statements(name), *dialect.notify_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
 
@@ -233,7 +233,7 @@ def downgrade() -> None:
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
-    for statement in dialect.bell_removal(op.get_context().dialect.name):
+    for statement in dialect.notify_removal(op.get_context().dialect.name):
         op.execute(statement)
 
 

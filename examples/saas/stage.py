@@ -27,12 +27,12 @@ def say(line: str) -> None:
     print(f"   {line}", flush=True)
 
 
-_chapters = itertools.count(1)
+_sections = itertools.count(1)
 
 
 def chapter(title: str) -> None:
     """The next part of the demo."""
-    print(f"\n{next(_chapters)}. {title}", flush=True)
+    print(f"\n{next(_sections)}. {title}", flush=True)
 
 
 def command(*words: str) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from jobrunner import applying
-from jobrunner.applying import Declared, Difference
+from jobrunner.admin import reconcile
+from jobrunner.admin.reconcile import Declared, Difference
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.config import Config
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import PLACES, Declaration, Policy, Source
+from jobrunner.settings.config import Config
 from jobrunner.store.database import Database
 from jobrunner.text import iso_instant, visible
 
@@ -43,7 +43,7 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     wanted, policies = _declared(config, gone)
     is_dry = dry_run or check
     database = session.open_database(config, creates=not is_dry, for_many_rows=True)
-    difference = applying.look(database, wanted) if is_dry else applying.apply(database, wanted, session.actor())
+    difference = reconcile.look(database, wanted) if is_dry else reconcile.apply(database, wanted, session.actor())
     if as_json:
         render.echo_json(_as_data(difference, wanted, is_dry))
     else:
@@ -64,10 +64,10 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
     policies = session.command_policies(config)
     misfits: list[str | None] = []
     if config.file is not None:
-        from jobrunner import filed_schedules, jobfile
+        from jobrunner.settings import toml_file, toml_schedules
 
-        schedules = jobfile.read(config.file).schedules
-        declarations += filed_schedules.declarations(config.file, schedules, config.payload_limit)
+        schedules = toml_file.read(config.file).schedules
+        declarations += toml_schedules.declarations(config.file, schedules, config.payload_limit)
         sources.append("file")
     of_file = list(declarations)
     if config.imports:
@@ -104,7 +104,7 @@ def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
 def _blocked(database: Database, wanted: Declared, policies: list[Policy]) -> list[str]:
     """Which of the schedules make no runs, because one waits of a type that this host does not know (any more)."""
     known = {policy.job_type for policy in policies}
-    former = applying.former_runs(database, wanted)
+    former = reconcile.former_runs(database, wanted)
     return [f"schedules.{run.schedule}: {run}" for run in former if run.job_type not in known]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jobrunner import config as settings
-from jobrunner.config import Config
 from jobrunner.errors import ConfigurationError
+from jobrunner.settings import config as settings
+from jobrunner.settings.config import Config
 from jobrunner.text import storable
 
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
@@ -24,7 +24,7 @@ def add_env_file(named: Path | None) -> Path | None:
     variable = os.environ.get(_ENV_FILE, "").strip()
     path = named or (Path(variable) if variable else None)
     if path is not None:
-        from jobrunner.envfile import read_env_file
+        from jobrunner.settings.env_file import read_env_file
 
         # As the bytes of the file, whatever encoding the locale has.
         os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})

@@ -33,9 +33,9 @@ def _is_tick_abandoned(folder: Path) -> bool:
     """Whether a tick of this host was killed: what it held and had not begun is to be given back."""
     if not any(folder.glob("tick-*.page")):
         return False
-    from jobrunner.execute import begun
+    from jobrunner.children import begun_page
 
-    return begun.is_any_abandoned(folder)
+    return begun_page.is_any_abandoned(folder)
 
 
 def _understood(words: Sequence[str]) -> dict[str, str] | None:
@@ -55,8 +55,9 @@ def _tick(given: dict[str, str]) -> bool:
     from pathlib import Path
 
     import jobrunner
-    from jobrunner import clock, faults, folders, names
+    from jobrunner import clock, failpoints, names
     from jobrunner.cli import environment
+    from jobrunner.settings import state_folder
     from jobrunner.store import idle
 
     paths = {name: Path(given[name]) for name in _PATHS if name in given}
@@ -65,7 +66,11 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in paths:
         environment.name_config(paths["--config"])
     config = environment.load({**settings, "log": paths.get("--log-file")})
-    if faults.are_wanted() or config.linger or any(map(_is_tick_abandoned, folders.for_state(config.state_dir))):
+    if (
+        failpoints.are_wanted()
+        or config.linger
+        or any(map(_is_tick_abandoned, state_folder.for_state(config.state_dir)))
+    ):
         return False
     log = None
     if config.log is not None:

@@ -16,7 +16,7 @@ _HOMES = {
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
     "apply": "apply",
-    "schedule": "schedules",
+    "schedule": "schedule.group",
     "completion": "completion",
 }
 

@@ -12,11 +12,11 @@ from jobrunner.cli import environment, render, session, streams
 from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
 from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
+from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import Status
-from jobrunner.payload import parse_payload
-from jobrunner.store import queries
-from jobrunner.store import runs as store
-from jobrunner.store.runs import Answer
+from jobrunner.store import admin, queries
+from jobrunner.store.admin import Answer
+from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.text import one_line, visible_block
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
@@ -60,7 +60,7 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     new = new_run(job_type, its_payload, payload_limit=config.payload_limit, **options)
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, its_payload)
     database = session.open_database(config, creates=True)
-    enqueued = database.write(lambda connection: store.enqueue(connection, new, policy))
+    enqueued = database.write(lambda connection: insert_run(connection, new, policy))
     if enqueued.dropped and session.on_terminal():
         streams.say(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
@@ -85,7 +85,7 @@ def retry(job_ids: tuple[int, ...], force: bool) -> None:
         Status.SUCCEEDED: f"its work is done{hint}",
     }
     who = session.actor()
-    _each(job_ids, partial(store.retry, actor=who, force=force), "queued again", refusals)
+    _each(job_ids, partial(admin.retry, actor=who, force=force), "queued again", refusals)
 
 
 @click.command()
@@ -95,7 +95,7 @@ def cancel(job_ids: tuple[int, ...]) -> None:
     ended = "it has ended; there is nothing to cancel"
     refusals = {Status.SUCCEEDED: ended, Status.DEAD: ended, Status.CANCELLED: ended}
     who = session.actor()
-    _each(job_ids, partial(store.cancel, actor=who), "cancelled", refusals)
+    _each(job_ids, partial(admin.cancel, actor=who), "cancelled", refusals)
 
 
 @click.command()
@@ -108,7 +108,7 @@ def discard(job_ids: tuple[int, ...], reason: str) -> None:
     who, why = session.actor(), one_line(reason)
     if not why:
         raise UsageError("--reason is empty; say why, for whoever reads the audit trail")
-    _each(job_ids, partial(store.discard, actor=who, reason=why), "discarded", refusals)
+    _each(job_ids, partial(admin.discard, actor=who, reason=why), "discarded", refusals)
 
 
 def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:

@@ -12,26 +12,27 @@ from itertools import zip_longest
 
 import click
 
-from jobrunner import folders, names
+from jobrunner import names
+from jobrunner.children.process_groups import GroupFile, state_problem
+from jobrunner.children.python_child import ChildPlan
+from jobrunner.children.supervisor import Ready, StartFailed, discover
 from jobrunner.cli import environment, streams
-from jobrunner.config import Config
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
-from jobrunner.execute.groups import GroupFile, state_problem
-from jobrunner.execute.interpreter import ChildPlan
-from jobrunner.execute.supervisor import Ready, StartFailed, discover
+from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Declaration, Owner, Policy
-from jobrunner.payload import Payload, check_match
+from jobrunner.settings import state_folder
+from jobrunner.settings.config import Config
 from jobrunner.store import migrate, waits
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
 from jobrunner.text import one_line
-from jobrunner.watch import Watch, watching
+from jobrunner.worker.watchdog import Watchdog, watching
 
 
 def unopened(
     config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
-) -> tuple[Database, Watch]:
+) -> tuple[Database, Watchdog]:
     """The database that is configured, whether it exists or not, and its watch; both end with the command."""
     database = Database(locate(environment.database_url(config)), patience=patience)
     context = click.get_current_context()
@@ -75,7 +76,7 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
 
 def problem_of_state(config: Config) -> str | None:
     """Why what a killed tick leaves at work would not be found; None: it would be."""
-    return state_problem(folders.for_state(config.state_dir))
+    return state_problem(state_folder.for_state(config.state_dir))
 
 
 def policies(config: Config) -> list[Policy]:
@@ -143,11 +144,11 @@ def schedules_of_handlers(
 
     These are those of ``others``, which come from elsewhere. Raises HandlersUnavailable.
     """
-    from jobrunner import schedule
+    from jobrunner.schedules import declare
 
     greeting = _greeting(config, schedules=True, payloads=[(each.job_type, each.payload) for each in others])
     try:
-        declared = [schedule.from_data(data, payload_limit=config.payload_limit) for data in greeting.schedules]
+        declared = [declare.from_data(data, payload_limit=config.payload_limit) for data in greeting.schedules]
     except UsageError as error:
         raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError):
@@ -159,7 +160,7 @@ def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tup
     # Asked of a child: a handler module may print, hang or exit while it is imported.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
-    groups = GroupFile(folders.for_state(config.state_dir), owner, mark)
+    groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
     try:
         plan = ChildPlan(config.imports, config.app_dir, mark, tuple(config.commands), schedules, tuple(payloads))
         found = discover(plan, groups, config.start_limit.total_seconds())

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session
-from jobrunner.config import Config
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
+from jobrunner.settings.config import Config
 from jobrunner.store import queries
 from jobrunner.text import visible
 

@@ -44,7 +44,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     With --linger it goes on, whatever the batch and the budget, until the next tick of the same host and types has
     taken over: what is enqueued meanwhile starts at once.
     """
-    from jobrunner.tick import tick as run_tick
+    from jobrunner.worker.tick import tick as run_tick
 
     # What is imported by now stays, and need not be looked through again.
     gc.freeze()

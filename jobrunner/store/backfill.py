@@ -15,16 +15,16 @@ from typing import Any, Literal
 from sqlalchemy import Connection, RowMapping, literal_column, or_, select, update
 
 from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.jobs.payload import checked_text
 from jobrunner.lifecycle import Status
 from jobrunner.model import Definition, Origin
 from jobrunner.names import check_job_type
-from jobrunner.payload import checked_text
-from jobrunner.recurrence import Recurrence
-from jobrunner.store import definitions, many, runs
-from jobrunner.store.insertion import Enqueued, NewRun
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.store import admin, definitions, enqueue, enqueue_many
+from jobrunner.store.audit import event, record
+from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_runs
-from jobrunner.store.trail import event, record
 from jobrunner.text import iso_instant
 
 _INSTANT_BEFORE = timedelta(microseconds=1)
@@ -58,10 +58,10 @@ class Filled:
 
 
 def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -> Enqueued:
-    """One run, due now, that stands for no slot. Raises NotFoundError, and QueueFull as ``runs.enqueue``."""
+    """One run, due now, that stands for no slot. Raises NotFoundError, and QueueFull as ``enqueue.enqueue``."""
     row = definitions.lock(connection, name)
     definition = definition_of(row)
-    enqueued = runs.enqueue(connection, _run(definition, payload_limit, origin="trigger"))
+    enqueued = enqueue.enqueue(connection, _run(definition, payload_limit, origin="trigger"))
     detail = {"dropped": True} if enqueued.dropped else {}
     record(connection, [event(actor, "trigger schedule", definition.id, detail, row["now"], enqueued.id)])
     return enqueued
@@ -72,7 +72,7 @@ def backfill(
 ) -> list[Filled]:
     """A run for each slot of the span that has none, or whose run was cancelled. Asked twice, the second time none.
 
-    Raises NotFoundError, UsageError for slots to come or too many, and QueueFull as ``runs.enqueue``; then nothing was
+    Raises NotFoundError, UsageError for slots to come or too many, and QueueFull as any enqueue; then nothing was
     written.
     """
     row = definitions.lock(connection, name)
@@ -84,7 +84,7 @@ def backfill(
         return [filled for filled, _ in found]
     made = [(filled.slot, origin) for filled, origin in found if origin is not None]
     listed = [{"scheduled_for": slot, "origin": origin} for slot, origin in made]
-    ids = iter(many.enqueue(connection, new, listed, None) if listed else ())
+    ids = iter(enqueue_many.enqueue(connection, new, listed, None) if listed else ())
     answers = [filled if origin is None else _made(filled.slot, next(ids)) for filled, origin in found]
     for filled in answers:
         if filled.answer == "retried" and filled.run_id is not None:
@@ -97,7 +97,7 @@ def backfill(
 
 
 def _retry(connection: Connection, run_id: int, actor: str) -> None:
-    runs.retry(connection, run_id, actor)
+    admin.retry(connection, run_id, actor)
     # By its new origin it is a person's, in whose place no slot puts its own run.
     origin: Origin = "backfill"
     connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(origin=origin))

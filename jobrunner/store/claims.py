@@ -27,10 +27,10 @@ from sqlalchemy import (
     update,
 )
 
-from jobrunner import faults
-from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES
-from jobrunner.model import ClaimedRun, Lease, Owner, Policy, Room
-from jobrunner.store import dialect, handwritten
+from jobrunner import failpoints
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
+from jobrunner.store import dialect, tolerant_decode
 from jobrunner.store.dialect import later, now, rows
 from jobrunner.store.holding import NO_LOCK, RUNNING, is_of, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
@@ -45,7 +45,7 @@ class ClaimRequest:
     this host may have at work, all its ticks together; those of async types, and of the types ``apart``, take none.
     ``busy`` is how many of them the caller itself uses; None: one for each run that it holds. ``room`` is what it has
     room for; None: one run in each place. ``most`` are types of which it wants no more than so many.
-    ``suspect`` asks for one run that took its owner down at least twice in a row, instead of for the others.
+    ``quarantined`` asks for one run that took its owner down at least twice in a row, instead of for the others.
     ``bare`` leaves the payloads where they are: what was too much to be read is to be ended unread.
     """
 
@@ -56,10 +56,10 @@ class ClaimRequest:
     places: int
     lease: timedelta
     busy: int | None = None
-    room: Room | None = None
+    room: Capacity | None = None
     most: Mapping[str, int] = field(default_factory=dict)
     apart: Collection[str] = ()
-    suspect: bool = False
+    quarantined: bool = False
     start: bool = True
     bare: bool = False
 
@@ -93,10 +93,10 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = _claim_statement(len(request.policies), request.suspect, request.start, request.bare)
+    statement = _claim_statement(len(request.policies), request.quarantined, request.start, request.bare)
     rows = connection.execute(statement, values).mappings().all()
     if rows:
-        faults.reach("claim.before_commit", cut=lambda: dialect.sever(connection))
+        failpoints.hit("claim.before_commit", cut=lambda: dialect.sever(connection))
     urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
     return Claim([_claimed(row) for row in urgent_first], places)
 
@@ -159,7 +159,7 @@ def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, li
     taken = [counts for job_type, counts in held.items() if job_type not in apart]
     busy = sum(mine for _, mine in taken) if request.busy is None else request.busy
     places = max(0, request.places - busy - sum(count - mine for count, mine in taken))
-    room = request.room or Room(places=request.limit)
+    room = request.room or Capacity(places=request.limit)
     shared = min(request.limit, room.runs(places))
     limits = []
     for policy in request.policies:
@@ -177,7 +177,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
         payload=row.get("payload", {}),
         attempt=row["attempts"],
         max_attempts=row["max_attempts"],
-        timeout=handwritten.read_timeout(row["timeout"]),
+        timeout=tolerant_decode.read_timeout(row["timeout"]),
         run_at=row["run_at"],
         scheduled_for=row["scheduled_for"],
         started_at=row["claimed_at"],
@@ -185,15 +185,15 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 
 
 @lru_cache(maxsize=64)
-def _claim_statement(type_count: int, suspect: bool, start: bool, bare: bool) -> Update:
+def _claim_statement(type_count: int, quarantined: bool, start: bool, bare: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
     # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
-    fits = due.lease_expiries >= literal_column(str(SUSPECT_AFTER_EXPIRIES))
+    fits = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     each = [
         # One index range per type, so that neither unknown types nor the other known ones lie in front.
         select(due.id, due.priority, due.run_at)
-        .where(due.job_type == bindparam(f"type_{index}"), fits if suspect else ~fits)
+        .where(due.job_type == bindparam(f"type_{index}"), fits if quarantined else ~fits)
         .order_by(*urgent_first)
         .limit(bindparam(f"limit_{index}", type_=Integer))
         # Its key stays: a row that refers to a run is in nobody's way.

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, exc
 
-from jobrunner import clock, faults
+from jobrunner import clock, failpoints
 from jobrunner.errors import ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
 from jobrunner.store import dialect, failures
 from jobrunner.store.location import Location
@@ -86,10 +86,10 @@ class Database:
                 connection.invalidate()
             connection.close()
 
-    def reach(self, point: str) -> None:
+    def hit(self, point: str) -> None:
         """A fault point between two transactions: it may break the open connection."""
         connection = self._connection
-        faults.reach(point, cut=None if connection is None else lambda: dialect.sever(connection))
+        failpoints.hit(point, cut=None if connection is None else lambda: dialect.sever(connection))
 
     def connect(self) -> Connection:
         """The open connection, outside any transaction. Raises DatabaseUnavailable without the password."""

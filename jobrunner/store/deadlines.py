@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, Text, Update, bindparam, select, update
 
-from jobrunner import faults
+from jobrunner import failpoints
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import dialect, trail
+from jobrunner.store import audit, dialect
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.schema import job_runs
 from jobrunner.store.ticks import earliest_overdue
@@ -40,8 +40,8 @@ def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
         return []
     ended = [Overdue(row["id"], row["job_type"], row["attempts"], _error(row)) for row in found]
     connection.execute(_ending(), {"given": [{"id": each.run_id, "last_error": each.error} for each in ended]})
-    trail.write(connection, [_told(row) for row in found])
-    faults.reach("deadline.before_commit", cut=lambda: dialect.sever(connection))
+    audit.write(connection, [_told(row) for row in found])
+    failpoints.hit("deadline.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
 
@@ -52,7 +52,7 @@ def _error(row: RowMapping) -> str:
 
 def _told(row: RowMapping) -> dict[str, Any]:
     detail = {"from": row["status"], "deadline": row["start_deadline_at"]}
-    return trail.event("tick", Event.EXPIRE.value, row["definition_id"], detail, row["now"], row["id"])
+    return audit.event("tick", Event.EXPIRE.value, row["definition_id"], detail, row["now"], row["id"])
 
 
 @cache

@@ -29,16 +29,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningInsert
 
-from jobrunner import faults
+from jobrunner import failpoints
 from jobrunner.errors import RowHeld, RowRefused
-from jobrunner.misfire import Stretch, Unfinished, jitter_offset
+from jobrunner.jobs.payload import encode_payload
 from jobrunner.model import Definition, Origin
-from jobrunner.payload import encode_payload
-from jobrunner.store import dialect, failures, limits, replacing, schedules, trail
+from jobrunner.schedules.slot_plan import SlotRange, Unfinished, jitter_offset
+from jobrunner.store import audit, backpressure, dialect, failures, overlap, schedules
+from jobrunner.store.backpressure import Occupancy
 from jobrunner.store.dialect import BigKey, now, rows
+from jobrunner.store.enqueue_sql import NewRun, insertion, type_of
 from jobrunner.store.holding import RUNNING
-from jobrunner.store.insertion import NewRun, insertion, type_of
-from jobrunner.store.limits import Occupancy
 from jobrunner.store.schedules import Expanded, Plan
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
 from jobrunner.store.views import job_expandable
@@ -112,12 +112,12 @@ def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expan
     if planned.expansion.problem is not None:
         return schedules.record_problem(connection, planned.definition, planned.expansion.problem, row["now"])
     if planned.expansion.slots:
-        with limits.not_for_long(connection):
-            room = limits.find_room(connection, planned.definition.job_type, None)
+        with backpressure.not_for_long(connection):
+            room = backpressure.find_room(connection, planned.definition.job_type, None)
         if room is not None:
             planned = _fitted(planned, room)
     (expanded,) = _write(connection, [planned], row["now"])
-    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("expand.before_commit", cut=lambda: dialect.sever(connection))
     return expanded
 
 
@@ -127,7 +127,7 @@ def _fitted(planned: Expanded, room: Occupancy) -> Expanded:
     if len(slots) <= free:
         return planned
     left_out = slots[: len(slots) - free]
-    skipped = (*planned.expansion.skipped, Stretch(left_out[0], left_out[-1], len(left_out), "max_waiting"))
+    skipped = (*planned.expansion.skipped, SlotRange(left_out[0], left_out[-1], len(left_out), "max_waiting"))
     return replace(
         planned, full=room, expansion=replace(planned.expansion, slots=slots[len(left_out) :], skipped=skipped)
     )
@@ -144,7 +144,7 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
     for each in planned:
         if each.expansion.problem is not None:
             expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem, at))
-    faults.reach("expand.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("expand.before_commit", cut=lambda: dialect.sever(connection))
     return Batch(expanded, limited)
 
 
@@ -159,11 +159,11 @@ def _write(connection: Connection, planned: Sequence[Expanded], at: datetime) ->
     if not planned:
         return []
     expanded = _with_runs(connection, planned)
-    replaced = replacing.replace_older(connection, [_replacement(each) for each in expanded if _replaces(each)], at)
+    replaced = overlap.replace_older(connection, [_replacement(each) for each in expanded if _replaces(each)], at)
     if replaced:
         expanded = [replace(each, replaced=replaced.get(each.definition.id, ())) for each in expanded]
     connection.execute(_moving(), {"given": [_moved(each) for each in expanded]})
-    trail.write(connection, [event for each in expanded for event in _told(each, at)])
+    audit.write(connection, [event for each in expanded for event in _told(each, at)])
     return expanded
 
 
@@ -236,10 +236,10 @@ def _told(expanded: Expanded, at: datetime) -> Iterator[dict[str, Any]]:
     definition, asked = expanded.definition, expanded.expansion
     for each in asked.skipped:
         detail = {"from": each.first, "to": each.last, "count": each.count, "reason": each.reason}
-        yield trail.event("tick", "skip slots", definition.id, detail, at)
+        yield audit.event("tick", "skip slots", definition.id, detail, at)
     if asked.ended is not None and not _is_short(expanded):
         detail = {"reason": asked.ended, "runs_made": definition.runs_made + len(expanded.run_ids)}
-        yield trail.event("tick", "schedule ended", definition.id, detail, at)
+        yield audit.event("tick", "schedule ended", definition.id, detail, at)
 
 
 @cache
@@ -259,7 +259,7 @@ def _reading() -> Select[Any]:
     columns = [job_definitions.c[name] for name in schedules.READ]
     # One of each, and not whether there are any: that the planner would look up in a list of all unfinished runs.
     one = select(job_runs.c.id).where(job_runs.c.definition_id == job_definitions.c.id, IS_UNFINISHED).limit(1)
-    unfinished = one.where(not_(replacing.waits_for_jitter(job_definitions.c.last_slot_at)))
+    unfinished = one.where(not_(overlap.waits_for_jitter(job_definitions.c.last_slot_at)))
     waiting = one.where(job_runs.c.status != RUNNING)
     # Each only for the policies that go by it: of thousands of definitions most go by one.
     is_skip, is_queue = (job_definitions.c.overlap == literal_column(f"'{each}'") for each in ("skip", "queue"))

@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from jobrunner.model import Lease
 from jobrunner.store.dialect import later, now, rows
-from jobrunner.store.fitting import fit_report
+from jobrunner.store.output_limits import fit_report
 from jobrunner.store.schema import job_runs
 
 # A literal: as a bound parameter it would hide from the planner that the partial index serves.

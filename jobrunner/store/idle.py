@@ -6,7 +6,7 @@ missing, wrong or unusual, the answer is no, and the full tick looks, works and 
 
 from __future__ import annotations
 
-from jobrunner.store import bare
+from jobrunner.store import raw_driver
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 
 
@@ -29,6 +29,6 @@ WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {VERSION_TABLE}) 
 def was_idle(url: str, host: str, worker: str, version: str) -> bool:
     """Whether a tick had nothing to do, and its trail stands in the database. False: ask again, in full."""
     try:
-        return bare.change(url, statement, (host, worker, version)) == 1
+        return raw_driver.change(url, statement, (host, worker, version)) == 1
     except Exception:  # noqa: BLE001 - whatever it is, the full tick meets it again and tells
         return False

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, column, exc, func, select, table, text
 
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
-from jobrunner.folders import make_private
+from jobrunner.settings.state_folder import make_private
 from jobrunner.store import dialect
 from jobrunner.store.database import Database
 from jobrunner.store.location import Location

@@ -11,12 +11,12 @@ from dataclasses import replace
 from sqlalchemy import Connection, RowMapping, select
 
 from jobrunner.store import definitions
+from jobrunner.store.audit import event, record
 from jobrunner.store.dialect import now
+from jobrunner.store.due_slots import Changed, passed_over, told_of, write
 from jobrunner.store.obstacles import is_ahead
-from jobrunner.store.passing import Changed, passed_over, told_of, write
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
-from jobrunner.store.trail import event, record
 
 
 def pause(connection: Connection, name: str, actor: str) -> Changed:

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, RowMapping, func, select
 
 from jobrunner.lifecycle import Status
 from jobrunner.store import definitions
+from jobrunner.store.backpressure import WAITING
 from jobrunner.store.dialect import now
-from jobrunner.store.limits import WAITING
 from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks, job_types
 from jobrunner.store.views import job_claimable
 

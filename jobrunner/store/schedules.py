@@ -13,12 +13,12 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, select, update
 
 from jobrunner.errors import UsageError
-from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.model import Definition, SlotPolicy
-from jobrunner.slot_policies import make_slot_policy
-from jobrunner.store import trail
+from jobrunner.schedules.policy import make_slot_policy
+from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
+from jobrunner.store import audit
+from jobrunner.store.backpressure import Occupancy
 from jobrunner.store.dialect import now
-from jobrunner.store.limits import Occupancy
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.views import job_expandable
 
@@ -73,7 +73,7 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
             .where(job_definitions.c.id == definition.id)
             .values(last_error=problem, updated_at=at)
         )
-        trail.write(connection, [trail.event("tick", "cannot expand", definition.id, {"problem": problem}, at)])
+        audit.write(connection, [audit.event("tick", "cannot expand", definition.id, {"problem": problem}, at)])
     return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
 
 

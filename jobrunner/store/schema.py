@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, SUSPECT_AFTER_EXPIRIES, UNFINISHED, Status
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
 from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
 
 metadata = MetaData(
@@ -76,7 +76,7 @@ RUNNING_KEY = "job_runs_key_running"
 
 
 def _where_suspect() -> TextClause:
-    return text(f"status IN ({_listed(CLAIMABLE)}) AND lease_expiries >= {SUSPECT_AFTER_EXPIRIES}")
+    return text(f"status IN ({_listed(CLAIMABLE)}) AND lease_expiries >= {QUARANTINE_AFTER_EXPIRIES}")
 
 
 job_state = Table(

@@ -24,8 +24,8 @@ from sqlalchemy import (
     update,
 )
 
-from jobrunner import faults
-from jobrunner.lifecycle import SUSPECT_AFTER_EXPIRIES, Status
+from jobrunner import failpoints
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now
@@ -87,12 +87,12 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
     return len(connection.execute(due).all()) if each else 0
 
 
-def is_suspect_due(connection: Connection) -> bool:
+def is_quarantined_due(connection: Connection) -> bool:
     """Whether a run is due, of whatever type, that took its owner down often enough to be started alone."""
     columns = job_claimable.c
     # A literal, as in the index of the suspects.
-    suspect = columns.lease_expiries >= literal_column(str(SUSPECT_AFTER_EXPIRIES))
-    return bool(connection.execute(select(exists(select(columns.id).where(suspect)))).scalar_one())
+    quarantined = columns.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    return bool(connection.execute(select(exists(select(columns.id).where(quarantined)))).scalar_one())
 
 
 def take_prune_turn(connection: Connection) -> bool:
@@ -144,7 +144,7 @@ def prune(
         # Asked for first: a delete that asks by itself is planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
-    faults.reach("prune.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("prune.before_commit", cut=lambda: dialect.sever(connection))
     return Pruned(deleted, kept, reason)
 
 

@@ -55,7 +55,7 @@ def take(words: Sequence[str], environment: Mapping[str, str], descriptors: Mapp
     sys.path[:0] = map(str, import_path(environment))
     _show(words, [f"{name}={value}" for name, value in environment.items()])
     # It looks at the environment when it is imported.
-    importlib.reload(sys.modules["jobrunner.faults"])
+    importlib.reload(sys.modules["jobrunner.failpoints"])
     sys.stdin, sys.stdout, sys.stderr = _stream(sys.stdin), _stream(sys.stdout), _stream(sys.stderr)
 
 

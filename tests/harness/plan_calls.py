@@ -7,28 +7,29 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from jobrunner.lifecycle import Ending, Outcome
-from jobrunner.misfire import NOTHING_UNFINISHED, Expansion, Stretch, Unfinished
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Definition, Lease, Owner, Policy
+from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
-    bare,
+    admin,
+    backpressure,
     claims,
     deadlines,
-    endings,
+    enqueue,
+    enqueue_many,
     expansion,
+    finalize,
     holding,
     idle,
-    limits,
-    listening,
-    many,
-    replacing,
-    runs,
+    listen,
+    overlap,
+    raw_driver,
     schedules,
     ticks,
 )
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.dialect import now
-from jobrunner.store.runs import NewRun
+from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions
 
@@ -38,7 +39,7 @@ LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
 KNOWN = [Policy("known"), Policy("known_too")]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
-DONE = Ending(Outcome.SUCCEEDED)
+DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
@@ -64,7 +65,7 @@ def pruning(*names: str) -> Call:
 
 
 def words_of(store_name: str) -> dict[str, str]:
-    return bare.SQLITE_WORDS if store_name == "sqlite" else bare.POSTGRESQL_WORDS
+    return raw_driver.SQLITE_WORDS if store_name == "sqlite" else raw_driver.POSTGRESQL_WORDS
 
 
 def dead_run(connection: Connection) -> int:
@@ -109,24 +110,24 @@ def planning(**told: Any) -> Plan:
 def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Expansion:
     if problem is not None:
         return Expansion(problem=problem)
-    return Expansion(slots=(at,), skipped=(Stretch(at, at, skipped, "misfire"),) if skipped else (), ended="ends_at")
+    return Expansion(slots=(at,), skipped=(SlotRange(at, at, skipped, "misfire"),) if skipped else (), ended="ends_at")
 
 
 IDLE: dict[str, Call] = {
     "ticks.is_anything_due": ticks.is_anything_due,
-    "ticks.is_suspect_due": ticks.is_suspect_due,
-    "endings.expired_runs": endings.expired_runs,
+    "ticks.is_quarantined_due": ticks.is_quarantined_due,
+    "endings.expired_runs": finalize.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
     "claims.claim": claiming(),
-    "listening.look_ahead": lambda connection: listening.look_ahead(connection, 99_999, OWNER, ["known"], "shop"),
+    "listening.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, OWNER, ["known"], "shop"),
     "ticks.take_prune_turn": ticks.take_prune_turn,
     "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
-    "claims.claim a suspect": claiming(limit=1, suspect=True),
+    "claims.claim a suspect": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
     "claims.start": lambda connection: claims.start(connection, AT_WORK[0]),
     "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
@@ -134,25 +135,31 @@ BUSY: dict[str, Call] = {
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
     "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
     "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
-    "endings.finalize": lambda connection: endings.finalize(connection, OWNER, AT_WORK[0], Ending(Outcome.FAILED)),
-    "endings.finalize late": lambda connection: endings.finalize(connection, OWNER, Lease(5, "t" * 32), DONE),
-    "endings.finalize_all": lambda connection: endings.finalize_all(connection, OWNER, ALL_DONE),
-    "endings.recover": lambda connection: endings.recover(connection, 100),
-    "endings.recover some": lambda connection: endings.recover(connection, 20, only=range(2_000_021, 2_000_041)),
-    "endings.held_runs": lambda connection: endings.held_runs(connection, [OWNER.name]),
+    "endings.finalize": lambda connection: finalize.finalize(
+        connection, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)
+    ),
+    "endings.finalize late": lambda connection: finalize.finalize(connection, OWNER, Lease(5, "t" * 32), DONE),
+    "endings.finalize_all": lambda connection: finalize.finalize_all(connection, OWNER, ALL_DONE),
+    "endings.recover": lambda connection: finalize.recover(connection, 100),
+    "endings.recover some": lambda connection: finalize.recover(connection, 20, only=range(2_000_021, 2_000_041)),
+    "endings.held_runs": lambda connection: finalize.held_runs(connection, [OWNER.name]),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "ticks.prune nothing old": pruning(),
-    "runs.enqueue": lambda connection: runs.enqueue(connection, NewRun("known", "{}")),
-    "runs.enqueue with a key": lambda connection: runs.enqueue(connection, NewRun("known", "{}", idempotency_key="k")),
-    "many.enqueue": lambda connection: many.enqueue(connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None),
-    "many.enqueue with keys": lambda connection: many.enqueue(connection, NewRun("known", "{}"), KEYED, None),
-    "runs.enqueue of a limited type": lambda connection: runs.enqueue(connection, NewRun("limited", "{}")),
-    "runs.insert_if_room": lambda connection: runs.insert_if_room(connection, NewRun("known_too", "{}")),
-    "limits.find_full": lambda connection: limits.find_full(connection, "known_too", None),
-    "limits.find_room": lambda connection: limits.find_room(connection, "known_too", None),
-    "limits.differing": lambda connection: limits.differing(connection, KNOWN),
-    "limits.declare": lambda connection: limits.declare(connection, [Policy("known", max_waiting=5)]),
-    "limits.note_dropped": lambda connection: limits.note_dropped(connection, "known_too"),
+    "enqueue.enqueue": lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")),
+    "enqueue.enqueue with a key": lambda connection: enqueue.enqueue(
+        connection, NewRun("known", "{}", idempotency_key="k")
+    ),
+    "many.enqueue": lambda connection: enqueue_many.enqueue(
+        connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None
+    ),
+    "many.enqueue with keys": lambda connection: enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None),
+    "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
+    "enqueue.insert_if_room": lambda connection: enqueue.insert_if_room(connection, NewRun("known_too", "{}")),
+    "limits.occupancy_if_full": lambda connection: backpressure.occupancy_if_full(connection, "known_too", None),
+    "limits.find_room": lambda connection: backpressure.find_room(connection, "known_too", None),
+    "limits.differing": lambda connection: backpressure.differing(connection, KNOWN),
+    "limits.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
+    "limits.note_dropped": lambda connection: backpressure.note_dropped(connection, "known_too"),
     "expansion.expand": expanding,
     "expansion.expand_many": expanding_many(),
     "expansion.expand_many after a misfire": expanding_many(skipped=3),
@@ -160,15 +167,15 @@ BUSY: dict[str, Call] = {
     "expansion.expand after a misfire": partial(expanding, skipped=3),
     "expansion.expand of a replacing one": replacing_one,
     "deadlines.end_overdue": lambda connection: deadlines.end_overdue(connection, 20),
-    "replacing.replace_older": lambda connection: replacing.replace_older(
+    "replacing.replace_older": lambda connection: overlap.replace_older(
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "claims.claim ahead": claiming(start=False),
-    "listening.say_listening": lambda connection: listening.say_listening(connection, 7, ["known"], "shop"),
-    "runs.cancel": lambda connection: runs.cancel(connection, AT_WORK[0].run_id, "someone"),
-    "runs.retry": lambda connection: runs.retry(connection, dead_run(connection), "someone"),
-    "runs.discard": lambda connection: runs.discard(connection, waiting_run(connection), "someone", "why"),
+    "listening.say_listening": lambda connection: listen.say_listening(connection, 7, ["known"], "shop"),
+    "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
+    "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
+    "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}

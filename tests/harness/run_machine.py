@@ -10,12 +10,12 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from harness import Database
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, Ending, Event, Outcome, Status
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
-from jobrunner.store import claims, endings, holding, runs
+from jobrunner.store import claims, enqueue, finalize, holding
 from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.endings import Refusal
-from jobrunner.store.runs import Enqueued, NewRun
+from jobrunner.store.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.finalize import Refusal
 
 LEASE = timedelta(seconds=60)
 PLACES = 3
@@ -30,10 +30,10 @@ requests = st.builds(
     limit=st.integers(1, 3),
     places=st.just(PLACES),
     lease=st.just(LEASE),
-    suspect=st.sampled_from([False, False, False, True]),
+    quarantined=st.sampled_from([False, False, False, True]),
 )
 endings_of_owners = st.builds(
-    Ending,
+    AttemptResult,
     outcome=st.sampled_from(ENDS),
     error_type=st.just("E"),
     error=st.just("x\x00y\nz"),
@@ -76,10 +76,10 @@ class Runs(People):
         if commits:
             self.enqueue_one(new)
         else:
-            self.undo(lambda connection: runs.enqueue(connection, new))
+            self.undo(lambda connection: enqueue.enqueue(connection, new))
 
     def enqueue_one(self, new: NewRun) -> None:
-        answer = self.write(lambda connection: runs.enqueue(connection, new))
+        answer = self.write(lambda connection: enqueue.enqueue(connection, new))
         key = (new.job_type, new.idempotency_key)
         if new.idempotency_key is not None and key in self.keys:
             assert answer == Enqueued(self.keys[key], created=False)
@@ -123,54 +123,56 @@ class Runs(People):
             assert row["max_attempts"] == (old["max_attempts"] or POLICIES[row["job_type"]].max_attempts)
             assert row["cancel_requested_at"] is None, "a cancelled run was handed out"
         taken = [row for row in before.values() if row["host"] == owner.host and row["locked_until"] > at]
-        assert ids == self.due(before, types, request.suspect, at)[: max(0, min(request.limit, PLACES - len(taken)))]
+        assert (
+            ids == self.due(before, types, request.quarantined, at)[: max(0, min(request.limit, PLACES - len(taken)))]
+        )
 
     def is_any_due(self) -> bool:
         types = list(POLICIES)
-        return any(self.due(self.seen.runs, types, suspect, self.at) for suspect in (False, True))
+        return any(self.due(self.seen.runs, types, quarantined, self.at) for quarantined in (False, True))
 
     @staticmethod
-    def due(rows: Rows, types: Collection[str], suspect: bool, at: datetime) -> list[int]:
+    def due(rows: Rows, types: Collection[str], quarantined: bool, at: datetime) -> list[int]:
         """What a claim must find, most urgent first."""
         found = [
             row
             for row in rows.values()
             if row["status"] in CLAIMABLE and row["run_at"] <= at and row["job_type"] in types
         ]
-        fits = [row for row in found if (row["lease_expiries"] >= 2) == suspect]
+        fits = [row for row in found if (row["lease_expiries"] >= 2) == quarantined]
         return [row["id"] for row in sorted(fits, key=lambda row: (-row["priority"], row["run_at"], row["id"]))]
 
     @rule(pick=picks, outcome=st.sampled_from([Outcome.FAILED, Outcome.CRASHED, Outcome.RELEASED, Outcome.SNOOZED]))
     @precondition(lambda self: self.claims(live=True))
     def fail(self, pick: int, outcome: Outcome) -> None:
         """Not for good, and to be tried again at once: the way to many attempts."""
-        self.finalize_one(pick, Ending(outcome, wait=timedelta(0)), commits=True)
+        self.finalize_one(pick, AttemptResult(outcome, wait=timedelta(0)), commits=True)
 
     @rule(pick=picks, ending=endings_of_owners, commits=commits)
     @precondition(lambda self: self.claims(live=True))
-    def finalize(self, pick: int, ending: Ending, commits: bool) -> None:
+    def finalize(self, pick: int, ending: AttemptResult, commits: bool) -> None:
         self.finalize_one(pick, ending, commits=commits)
 
-    def finalize_one(self, pick: int, ending: Ending, *, commits: bool) -> None:
+    def finalize_one(self, pick: int, ending: AttemptResult, *, commits: bool) -> None:
         held = chosen(self.claims(live=True), pick)
-        finalize = partial(endings.finalize, owner=held.owner, lease=held.lease, ending=ending)
+        ending_write = partial(finalize.finalize, owner=held.owner, lease=held.lease, ending=ending)
         if not commits:
-            self.undo(finalize)
+            self.undo(ending_write)
             return
         run_id = held.lease.run_id
         old = self.seen.runs[run_id]
-        answer = self.write(finalize)
+        answer = self.write(ending_write)
         is_recorded = old["started_at"] is not None or ending.outcome is Outcome.SUCCEEDED
         row = self.expect([run_id], attempts_of=[run_id] if is_recorded else [])[run_id]
         assert (row["status"], row["attempts"]) == ends_at(old, ending.outcome)
-        assert (answer.run_id, answer.verdict.status, answer.run_at) == (run_id, row["status"], row["run_at"])
+        assert (answer.run_id, answer.decision.status, answer.run_at) == (run_id, row["status"], row["run_at"])
         assert row["status"] != Status.SUCCEEDED or row["result"] == [1]
-        if answer.verdict.event is Event.DROP:
+        if answer.decision.event is Event.DROP:
             assert (row["error_type"], row["last_error"], row["failed_at"]) == ("E", "x\ufffdy z", old["failed_at"])
 
     @rule(pick=picks, ending=endings_of_owners)
     @precondition(lambda self: self.claims(live=False))
-    def finalize_late(self, pick: int, ending: Ending) -> None:
+    def finalize_late(self, pick: int, ending: AttemptResult) -> None:
         """A stale owner changes nothing; only who ended the attempt himself is told that it was applied."""
         held = chosen(self.claims(live=False), pick)
         own = [
@@ -178,7 +180,7 @@ class Runs(People):
             for row in self.seen.attempts.values()
             if (row["run_id"], row["lease_token"]) == (held.lease.run_id, held.lease.token)
         ]
-        answer = self.write(lambda connection: endings.finalize(connection, held.owner, held.lease, ending))
+        answer = self.write(lambda connection: finalize.finalize(connection, held.owner, held.lease, ending))
         self.expect()
         was_applied = own and own != ["lease_expired"]
         assert answer is (Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST)
@@ -251,7 +253,7 @@ class Runs(People):
         # Of each host the oldest, one host after the other; the answer comes in the order of ids.
         expired = sorted(expired, key=lambda row: (row["host"], row["id"]))[:limit]
         expired.sort(key=lambda row: int(row["id"]))
-        answer = self.write(lambda connection: endings.recover(connection, limit))
+        answer = self.write(lambda connection: finalize.recover(connection, limit))
         assert [each.run_id for each in answer] == [row["id"] for row in expired]
         started = [row["id"] for row in expired if row["started_at"] is not None]
         rows = self.expect([row["id"] for row in expired], attempts_of=started)
@@ -266,17 +268,19 @@ class Runs(People):
         try:
             for _ in range(2):  # the second day is for what the first day's recovery made wait
                 self.set_clock(self.database.offset + timedelta(days=1))
-                self.write(lambda connection: endings.recover(connection, 1000))
-            for suspect in (False, True):
-                self.end_all(suspect)
+                self.write(lambda connection: finalize.recover(connection, 1000))
+            for quarantined in (False, True):
+                self.end_all(quarantined)
             left = self.look().runs
             assert {row["job_type"] for row in left.values() if row["status"] not in FINISHED} <= {"strange"}
             assert set(left) == self.enqueued
         finally:
             self.observer.close()
 
-    def end_all(self, suspect: bool) -> None:
+    def end_all(self, quarantined: bool) -> None:
         owner, policies = OWNERS[0], list(POLICIES.values())
-        request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, suspect=suspect)
+        request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, quarantined=quarantined)
         for run in self.write(lambda connection: claims.claim(connection, request)).runs:
-            self.write(partial(endings.finalize, owner=owner, lease=run.lease, ending=Ending(Outcome.SUCCEEDED)))
+            self.write(
+                partial(finalize.finalize, owner=owner, lease=run.lease, ending=AttemptResult(Outcome.SUCCEEDED))
+            )

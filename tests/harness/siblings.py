@@ -21,7 +21,7 @@ _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
 _CLONE_PARENT = 0x8000
 _LONGEST_REQUEST_BYTES = 1 << 20
 _MOST_DESCRIPTORS = 32
-_MODULE = "jobrunner.execute.child"
+_MODULE = "jobrunner.children.inside.main"
 _COMMAND = [sys.executable, "-P", "-m", _MODULE]
 
 
@@ -55,7 +55,7 @@ def use(channel: socket.socket) -> None:
             self._child_created = True
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined] # CPython's own, in no stub
 
-    process: Any = sys.modules["jobrunner.execute.process"]
+    process: Any = sys.modules["jobrunner.children.process"]
     real = process.subprocess
 
     class Subprocess:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from harness import vixie
 
 FOREVER = timedelta(days=36_500)
-Stretch = tuple[datetime, datetime, int, str]
+SlotRange = tuple[datetime, datetime, int, str]
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Schedule:
         self.slots = [slot for slot in every if self.ends_at is None or slot <= self.ends_at]
         self.watermark = begin
 
-    def tick(self, now: datetime, statuses: Iterable[str]) -> tuple[list[datetime], list[Stretch]]:
+    def tick(self, now: datetime, statuses: Iterable[str]) -> tuple[list[datetime], list[SlotRange]]:
         """The slots that get a run and those that get none; ``statuses`` are those of its unfinished runs."""
         has_ended = self.made >= self.max_runs
         due = [] if has_ended else [slot for slot in self.slots if self.watermark < slot <= now]
@@ -70,7 +70,7 @@ class Schedule:
         return bool(statuses & in_the_way.get(self.overlap, set()))
 
 
-def stretches(words: Sequence[tuple[str, datetime]]) -> list[Stretch]:
+def stretches(words: Sequence[tuple[str, datetime]]) -> list[SlotRange]:
     found = []
     for word, group in groupby(words, key=lambda each: each[0]):
         slots = [slot for _, slot in group]

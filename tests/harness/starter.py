@@ -33,7 +33,7 @@ sys.path.pop()
 
 LONGEST_REQUEST_BYTES = 1 << 20
 # Each does what it is for as soon as it is imported.
-_PROGRAMS = ("jobrunner.__main__", "jobrunner.execute.launch")
+_PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Debian's cron, simulated from its documented rules: how it reads a line, how its loop wakes each minute.
 
-It shares nothing with jobrunner.recurrence, cronsim included, so that an error has to be made twice to pass.
+It shares nothing with jobrunner.schedules.recurrence, cronsim included, so that an error has to be made twice to pass.
 Two things differ from the daemon: every change of the zone's offset is noticed (the daemon looks only
 when the daylight saving flag turns), and jobs take no time.
 """

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from harness import vixie
-from jobrunner.recurrence import Recurrence, Slots
+from jobrunner.schedules.recurrence import Recurrence, Slots
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, Optional
 
 import pytest
 
-from jobrunner import arguments
-from jobrunner.context import Context
 from jobrunner.errors import BadPayload, ConfigurationError
+from jobrunner.jobs import signature
+from jobrunner.jobs.context import Context
 
 
 def report(ctx: Context, user_id: int, week: str, copies: int = 1, *, note: str | None = None) -> None: ...
@@ -66,7 +66,7 @@ def resolved(
     ],
 )
 def test_a_payload_that_fits_passes(payload: dict[str, Any]) -> None:
-    arguments.check(report, payload)
+    signature.check(report, payload)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_payload_that_fits_passes(payload: dict[str, Any]) -> None:
 )
 def test_what_does_not_fit_is_named(payload: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadPayload, match=problem):
-        arguments.check(report, payload)
+        signature.check(report, payload)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_named(payload: dict[str, Any], problem: str) -> No
     ],
 )  # fmt: skip
 def test_each_json_type_fits_its_annotation(name: str, value: object) -> None:
-    arguments.check(resolved, {name: value})
+    signature.check(resolved, {name: value})
 
 
 @pytest.mark.parametrize(
@@ -111,32 +111,32 @@ def test_each_json_type_fits_its_annotation(name: str, value: object) -> None:
 )  # fmt: skip
 def test_each_other_json_type_is_refused(name: str, value: object, wanted: str) -> None:
     with pytest.raises(BadPayload, match=f"argument '{name}' must be .*({wanted}).*, not {type(value).__name__}"):
-        arguments.check(resolved, {name: value})
+        signature.check(resolved, {name: value})
 
 
 def test_annotations_that_cannot_be_resolved_check_names_only() -> None:
-    arguments.check(typed, {"own": 1, "bare": object(), "whole": "not checked either"})
+    signature.check(typed, {"own": 1, "bare": object(), "whole": "not checked either"})
     with pytest.raises(BadPayload, match="unexpected argument 'other'"):
-        arguments.check(typed, {"other": 1})
+        signature.check(typed, {"other": 1})
 
 
 def test_a_handler_that_takes_any_name_takes_any_name() -> None:
-    arguments.check(flexible, {"known": 1, "more": [], "ctx": "positional only, so the name is free"})
+    signature.check(flexible, {"known": 1, "more": [], "ctx": "positional only, so the name is free"})
     with pytest.raises(BadPayload, match="missing argument 'known'"):
-        arguments.check(flexible, {"more": 1})
+        signature.check(flexible, {"more": 1})
 
 
 def test_the_name_of_the_context_is_taken_also_where_any_name_goes() -> None:
     with pytest.raises(BadPayload, match="unexpected argument 'ctx'"):
-        arguments.check(named_like_its_context, {"ctx": 1})
+        signature.check(named_like_its_context, {"ctx": 1})
 
 
 def test_a_handler_without_arguments_says_so() -> None:
     def clean_up(ctx: Context) -> None: ...
 
-    arguments.check(clean_up, {})
+    signature.check(clean_up, {})
     with pytest.raises(BadPayload, match="unexpected argument 'x'; the handler takes no arguments"):
-        arguments.check(clean_up, {"x": 1})
+        signature.check(clean_up, {"x": 1})
 
 
 def no_context() -> None: ...
@@ -166,9 +166,9 @@ def taken(ctx: Context, run_at: str) -> None: ...
 )
 def test_a_function_that_cannot_be_a_handler_is_refused(function: Any, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
-        arguments.check_handler(function, reserved={"run_at"})
+        signature.check_handler(function, reserved={"run_at"})
 
 
 @pytest.mark.parametrize("function", [report, flexible, typed, lambda ctx: None])
 def test_a_function_that_can_be_one_is_not(function: Any) -> None:
-    arguments.check_handler(function, reserved={"run_at"})
+    signature.check_handler(function, reserved={"run_at"})

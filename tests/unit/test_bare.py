@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import bare, dialect
+from jobrunner.store import dialect, raw_driver
 from jobrunner.store.location import locate
 from jobrunner.store.waits import PROBE
 
@@ -66,8 +66,8 @@ def options_in_full(url: str) -> dict[str, Any]:
 
 
 def options(url: str) -> dict[str, Any]:
-    found = bare.server_options(url)
-    return found | bare.connection_options(PROBE, given=found)
+    found = raw_driver.server_options(url)
+    return found | raw_driver.connection_options(PROBE, given=found)
 
 
 @pytest.mark.parametrize("url", READ)
@@ -77,8 +77,8 @@ def test_a_plain_url_is_read_alike(url: str) -> None:
 
 @pytest.mark.parametrize("url", LEFT_ALONE)
 def test_any_other_url_is_left_alone(url: str) -> None:
-    with pytest.raises(bare.CannotTell):
-        bare.server_options(url)
+    with pytest.raises(raw_driver.CannotTell):
+        raw_driver.server_options(url)
 
 
 @given(user=st.text(min_size=1), password=st.text(), host=st.sampled_from(["", "h", "10.0.0.1"]))
@@ -92,7 +92,7 @@ def test_no_url_is_read_in_another_way(text: str) -> None:
     url = f"postgresql://{text}"
     try:
         found = options(url)
-    except bare.CannotTell:
+    except raw_driver.CannotTell:
         return
     try:
         in_full = options_in_full(url)
@@ -115,7 +115,7 @@ def test_no_url_is_read_in_another_way(text: str) -> None:
     ],
 )
 def test_a_file_is_the_same_file(url: str, read: bool) -> None:
-    file = bare.file_of(url)
+    file = raw_driver.file_of(url)
     assert (file is not None) == read
     assert file is None or file == locate(url).file
 
@@ -126,7 +126,7 @@ def test_a_file_of_any_name_is_opened_as_it_is_called(tmp_path: Path) -> None:
     for name in ("a b", "a?b", "a#b", "a%20b", "a&mode=rwc"):
         path = tmp_path / name
         with pytest.raises(sqlite3.OperationalError):
-            sqlite3.connect(bare.file_uri(path), uri=True)
+            sqlite3.connect(raw_driver.file_uri(path), uri=True)
         path.touch()
-        sqlite3.connect(bare.file_uri(path), uri=True).close()
+        sqlite3.connect(raw_driver.file_uri(path), uri=True).close()
     assert len(list(tmp_path.iterdir())) == 5

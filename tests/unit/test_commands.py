@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.commands import Command, check_argument, placeholders_in
 from jobrunner.errors import BadPayload, ConfigurationError
+from jobrunner.jobs.commands import Command, check_argument, placeholders_in
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Lease, Policy
 

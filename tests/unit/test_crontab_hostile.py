@@ -6,11 +6,12 @@ import tomllib
 
 import pytest
 
-from jobrunner.crontabs.host import change_crontab
-from jobrunner.crontabs.reading import read
-from jobrunner.crontabs.report import report
-from jobrunner.crontabs.takeover import Host, take_over
-from jobrunner.crontabs.written import quoted, write
+from jobrunner.crontab.convert import take_over
+from jobrunner.crontab.host import change_crontab
+from jobrunner.crontab.parse import read
+from jobrunner.crontab.report import report
+from jobrunner.crontab.takeover import Host
+from jobrunner.crontab.toml import quoted, write
 from jobrunner.errors import JobrunnerError
 
 HOST = Host("app", "/home/app", "Europe/Berlin", lambda *_: False)

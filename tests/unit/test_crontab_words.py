@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobrunner.crontabs.words import Plain, take_apart, without_input
+from jobrunner.crontab.words import Plain, take_apart, without_input
 
 # Seen at Debian's cron, 3.0pl1-162, whose daemon ran each of them.
 INPUTS = [

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobrunner import jobfile
-from jobrunner.crontabs.reading import Blank, Comment, Entry, Unreadable, Variable, read
-from jobrunner.crontabs.report import report
-from jobrunner.crontabs.takeover import Host, Job, Takeover, take_over
-from jobrunner.crontabs.written import write
+from jobrunner.crontab.convert import take_over
+from jobrunner.crontab.parse import Blank, Comment, Entry, Unreadable, Variable, read
+from jobrunner.crontab.report import report
+from jobrunner.crontab.takeover import Host, Job, Takeover
+from jobrunner.crontab.toml import write
 from jobrunner.errors import BadSchedule, UsageError
-from jobrunner.filed_schedules import declarations
-from jobrunner.recurrence import Recurrence
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.settings import toml_file
+from jobrunner.settings.toml_schedules import declarations
 
 HOST = Host("app", "/home/app", "Europe/Berlin", lambda *_: False)
 
@@ -149,7 +150,7 @@ def test_braces_that_are_no_placeholder_do_not_make_the_file_unreadable(command:
     assert [each.command for each in found.jobs] == [command]
     path = tmp_path / "jobrunner.toml"
     path.write_text(write(found.jobs, "a test"))
-    (read_back,) = jobfile.read(path).commands.values()
+    (read_back,) = toml_file.read(path).commands.values()
     assert read_back.argv == ("/bin/sh", "-c", command)
 
 
@@ -300,7 +301,7 @@ def test_our_own_reader_takes_whatever_is_written(commands: list[str]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "jobrunner.toml"
         path.write_text(write(found.jobs, "a test"), encoding="utf-8")
-        read_back = jobfile.read(path)
+        read_back = toml_file.read(path)
         assert len(declarations(path, read_back.schedules, sys.maxsize)) == len(found.jobs)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from jobrunner.english import describe
 from jobrunner.errors import BadSchedule
+from jobrunner.schedules.describe import describe
 from unit.recurrences import expressions, quickly
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.execute.frames import LARGEST_BYTES, BrokenFrame, Frame, Inbox, encode
+from jobrunner.children.frames import LARGEST_BYTES, BrokenFrame, Frame, Inbox, encode
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import BadSchedule
-from jobrunner.recurrence import Recurrence, Slots
+from jobrunner.schedules.recurrence import Recurrence, Slots
 from unit.recurrences import BERLIN, HOUR, MINUTE, assert_one_line, instants, quickly, utc
 
 

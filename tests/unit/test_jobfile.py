@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.tables.bad_jobfiles import GOOD, MISTAKES, SECRET
-from jobrunner import config, jobfile
 from jobrunner.errors import ConfigurationError
-from jobrunner.tables import TableReader
+from jobrunner.settings import config, toml_file
+from jobrunner.settings.toml_reader import TableReader
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -26,7 +26,7 @@ def test_a_mistake_is_told_with_its_key(name: str, tmp_path: Path) -> None:
 def test_a_job_needs_no_more_than_its_command(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text(GOOD)
-    (command,) = jobfile.read(file).commands.values()
+    (command,) = toml_file.read(file).commands.values()
     assert (command.argv, command.cwd, command.env, command.pass_env) == (("/bin/true",), tmp_path, {}, ())
     assert (command.success_codes, command.retry_codes, command.discard_codes) == ({0}, None, frozenset())
 
@@ -35,13 +35,13 @@ def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text(GOOD)
     before = file.stat()
-    jobfile.read(file)
+    toml_file.read(file)
     # As long, and as old, as before: only who reads it again sees another name.
     file.write_text(GOOD.replace("jobs.x", "jobs.y"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert set(jobfile.read(file).commands) == {"x"}
+    assert set(toml_file.read(file).commands) == {"x"}
     file.write_text(GOOD.replace("jobs.x", "jobs.why"))
-    assert set(jobfile.read(file).commands) == {"why"}
+    assert set(toml_file.read(file).commands) == {"why"}
 
 
 def test_an_empty_file_says_nothing(tmp_path: Path) -> None:

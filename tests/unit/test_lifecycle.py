@@ -13,12 +13,12 @@ from jobrunner.lifecycle import (
     FINISHED,
     MOST_RELEASES_IN_A_ROW,
     TRANSITIONS,
-    Ending,
+    AttemptResult,
+    Decision,
     Event,
     Outcome,
-    Standing,
+    RunState,
     Status,
-    Verdict,
     allowed,
     decide,
     diagram,
@@ -33,10 +33,10 @@ PEOPLE = {Event.CANCEL, Event.DISCARD, Event.RETRY, Event.FORCE_RETRY}
 
 @dataclass(frozen=True)
 class Case:
-    run: Standing
-    ending: Ending
+    run: RunState
+    ending: AttemptResult
 
-    def verdict(self) -> Verdict:
+    def decision(self) -> Decision:
         return decide(self.run, self.ending, lambda attempts: DEFAULT_WAIT * attempts, DEPLOY_GRACE)
 
 
@@ -48,9 +48,9 @@ def cases() -> Iterator[Case]:
     ):
         if started and attempts == 0:
             continue
-        run = Standing(attempts, most, started, cancelled, releases, expiries)
+        run = RunState(attempts, most, started, cancelled, releases, expiries)
         for outcome, wait in product(Outcome, (None, OWN_WAIT)):
-            yield Case(run, Ending(outcome, error_type="kind", error="words", wait=wait))
+            yield Case(run, AttemptResult(outcome, error_type="kind", error="words", wait=wait))
 
 
 CASES = list(cases())
@@ -104,7 +104,7 @@ def test_statuses_are_waiting_running_or_finished() -> None:
 
 def test_the_cases_are_many() -> None:
     assert len(CASES) > 5000
-    assert {case.verdict().event for case in CASES} == {
+    assert {case.decision().event for case in CASES} == {
         Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.POSTPONE, Event.DROP,
         Event.CANCEL,
     }  # fmt: skip
@@ -112,39 +112,39 @@ def test_the_cases_are_many() -> None:
 
 def test_success_stands_whatever_else_is_true() -> None:
     for case in of(Outcome.SUCCEEDED):
-        verdict = case.verdict()
-        assert (verdict.status, verdict.outcome) == (Status.SUCCEEDED, Outcome.SUCCEEDED)
-        assert verdict.attempts == case.run.attempts
-        assert (verdict.releases, verdict.lease_expiries) == (0, 0)
+        decision = case.decision()
+        assert (decision.status, decision.outcome) == (Status.SUCCEEDED, Outcome.SUCCEEDED)
+        assert decision.attempts == case.run.attempts
+        assert (decision.releases, decision.lease_expiries) == (0, 0)
 
 
 def test_a_requested_cancel_wins_over_everything_but_success() -> None:
     for case in CASES:
         if case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
-            verdict = case.verdict()
-            assert verdict.status is Status.CANCELLED
-            assert verdict.outcome is (Outcome.CANCELLED if case.run.started else None)
-            assert verdict.attempts == case.run.attempts
+            decision = case.decision()
+            assert decision.status is Status.CANCELLED
+            assert decision.outcome is (Outcome.CANCELLED if case.run.started else None)
+            assert decision.attempts == case.run.attempts
 
 
 def test_what_was_never_started_goes_back_uncharged_and_unrecorded() -> None:
     for case in CASES:
         if not case.run.started and not case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
-            verdict = case.verdict()
-            assert (verdict.status, verdict.event) == (Status.QUEUED, Event.HAND_BACK)
-            assert (verdict.attempts, verdict.wait, verdict.outcome) == (case.run.attempts, None, None)
-            assert (verdict.error, verdict.error_type) == (None, None)
-            assert verdict.lease_expiries == case.run.lease_expiries
+            decision = case.decision()
+            assert (decision.status, decision.event) == (Status.QUEUED, Event.HAND_BACK)
+            assert (decision.attempts, decision.wait, decision.outcome) == (case.run.attempts, None, None)
+            assert (decision.error, decision.error_type) == (None, None)
+            assert decision.lease_expiries == case.run.lease_expiries
 
 
 def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
     for case in of(Outcome.SNOOZED):
         if case.run.started and not case.run.cancel_requested:
-            verdict = case.verdict()
-            assert (verdict.status, verdict.outcome) == (Status.QUEUED, Outcome.SNOOZED)
-            assert verdict.attempts == case.run.attempts - 1
-            assert verdict.wait == (case.ending.wait or timedelta(0))
-            assert verdict.releases == 0
+            decision = case.decision()
+            assert (decision.status, decision.outcome) == (Status.QUEUED, Outcome.SNOOZED)
+            assert decision.attempts == case.run.attempts - 1
+            assert decision.wait == (case.ending.wait or timedelta(0))
+            assert decision.releases == 0
 
 
 def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a_deploy_is_over() -> None:
@@ -152,29 +152,29 @@ def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a
         if not case.run.started or case.run.cancel_requested:
             continue
         for since in (timedelta(days=-9), timedelta(0), DEPLOY_GRACE - timedelta(seconds=1)):
-            verdict = replace(case, run=replace(case.run, incompatible_for=since)).verdict()
-            assert (verdict.status, verdict.outcome) == (Status.FAILED, Outcome.INCOMPATIBLE)
-            assert verdict.attempts == case.run.attempts - 1
-            assert (verdict.releases, verdict.lease_expiries) == (case.run.releases, case.run.lease_expiries)
-            assert verdict.wait is not None
-            assert case.ending.wait or timedelta(seconds=15) <= verdict.wait <= timedelta(seconds=30)
-        verdict = replace(case, run=replace(case.run, incompatible_for=DEPLOY_GRACE)).verdict()
-        assert (verdict.status, verdict.attempts) == (Status.DEAD, case.run.attempts)
-        assert verdict.error == "words; so it was for 10m, on every try"
+            decision = replace(case, run=replace(case.run, incompatible_for=since)).decision()
+            assert (decision.status, decision.outcome) == (Status.FAILED, Outcome.INCOMPATIBLE)
+            assert decision.attempts == case.run.attempts - 1
+            assert (decision.releases, decision.lease_expiries) == (case.run.releases, case.run.lease_expiries)
+            assert decision.wait is not None
+            assert case.ending.wait or timedelta(seconds=15) <= decision.wait <= timedelta(seconds=30)
+        decision = replace(case, run=replace(case.run, incompatible_for=DEPLOY_GRACE)).decision()
+        assert (decision.status, decision.attempts) == (Status.DEAD, case.run.attempts)
+        assert decision.error == "words; so it was for 10m, on every try"
 
 
 def test_what_is_dropped_at_a_stop_is_ended_and_its_attempt_is_kept() -> None:
     for case in of(Outcome.DROPPED):
         if case.run.started and not case.run.cancel_requested:
-            verdict = case.verdict()
-            assert (verdict.status, verdict.event) == (Status.CANCELLED, Event.DROP)
-            assert (verdict.outcome, verdict.error_type, verdict.error) == (Outcome.DROPPED, "kind", "words")
-            assert (verdict.attempts, verdict.wait) == (case.run.attempts, None)
+            decision = case.decision()
+            assert (decision.status, decision.event) == (Status.CANCELLED, Event.DROP)
+            assert (decision.outcome, decision.error_type, decision.error) == (Outcome.DROPPED, "kind", "words")
+            assert (decision.attempts, decision.wait) == (case.run.attempts, None)
 
 
 def test_only_a_drop_at_a_stop_ends_a_run_as_dropped() -> None:
     for case in CASES:
-        if case.verdict().event is Event.DROP:
+        if case.decision().event is Event.DROP:
             assert case.ending.outcome is Outcome.DROPPED
 
 
@@ -182,67 +182,67 @@ def test_the_tenth_release_in_a_row_is_charged() -> None:
     for case in of(Outcome.RELEASED):
         if not case.run.started or case.run.cancel_requested:
             continue
-        verdict = case.verdict()
-        assert verdict.outcome is Outcome.RELEASED
+        decision = case.decision()
+        assert decision.outcome is Outcome.RELEASED
         if case.run.releases + 1 < MOST_RELEASES_IN_A_ROW:
-            assert (verdict.status, verdict.wait) == (Status.QUEUED, timedelta(0))
-            assert (verdict.attempts, verdict.releases) == (case.run.attempts - 1, case.run.releases + 1)
+            assert (decision.status, decision.wait) == (Status.QUEUED, timedelta(0))
+            assert (decision.attempts, decision.releases) == (case.run.attempts - 1, case.run.releases + 1)
         else:
-            assert verdict.event in (Event.FAIL, Event.GIVE_UP)
-            assert (verdict.attempts, verdict.releases) == (case.run.attempts, 0)
-            assert verdict.error_type == "released"
-            assert "10 times in a row" in str(verdict.error)
+            assert decision.event in (Event.FAIL, Event.GIVE_UP)
+            assert (decision.attempts, decision.releases) == (case.run.attempts, 0)
+            assert decision.error_type == "released"
+            assert "10 times in a row" in str(decision.error)
 
 
 def test_ten_releases_cost_one_attempt() -> None:
-    run = Standing(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    run = RunState(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
     for count in range(1, MOST_RELEASES_IN_A_ROW):
-        verdict = decide(run, Ending(Outcome.RELEASED))
-        assert (verdict.attempts, verdict.releases) == (0, count)
-        run = Standing(verdict.attempts + 1, 5, True, False, verdict.releases, 0)
-    assert decide(run, Ending(Outcome.RELEASED)).event is Event.FAIL
+        decision = decide(run, AttemptResult(Outcome.RELEASED))
+        assert (decision.attempts, decision.releases) == (0, count)
+        run = RunState(decision.attempts + 1, 5, True, False, decision.releases, 0)
+    assert decide(run, AttemptResult(Outcome.RELEASED)).event is Event.FAIL
 
 
 def test_an_error_is_tried_again_while_attempts_are_left() -> None:
     for case in filter(charged, CASES):
         if case.ending.outcome is Outcome.DISCARDED:
             continue
-        verdict = case.verdict()
-        assert verdict.attempts == case.run.attempts
-        assert (verdict.outcome, verdict.releases) == (case.ending.outcome, 0)
+        decision = case.decision()
+        assert decision.attempts == case.run.attempts
+        assert (decision.outcome, decision.releases) == (case.ending.outcome, 0)
         if case.run.attempts < case.run.max_attempts:
-            assert verdict.status is Status.FAILED
-            assert verdict.wait == (case.ending.wait or DEFAULT_WAIT * case.run.attempts)
+            assert decision.status is Status.FAILED
+            assert decision.wait == (case.ending.wait or DEFAULT_WAIT * case.run.attempts)
         else:
-            assert (verdict.status, verdict.wait) == (Status.DEAD, None)
+            assert (decision.status, decision.wait) == (Status.DEAD, None)
 
 
 def test_a_permanent_error_is_dead_at_once() -> None:
     for case in filter(charged, of(Outcome.DISCARDED)):
-        verdict = case.verdict()
-        assert (verdict.status, verdict.event) == (Status.DEAD, Event.GIVE_UP)
-        assert (verdict.attempts, verdict.error) == (case.run.attempts, "words")
+        decision = case.decision()
+        assert (decision.status, decision.event) == (Status.DEAD, Event.GIVE_UP)
+        assert (decision.attempts, decision.error) == (case.run.attempts, "words")
 
 
 def test_only_expiries_in_a_row_are_counted() -> None:
     for case in filter(charged, CASES):
         expected = case.run.lease_expiries + 1 if case.ending.outcome is Outcome.LEASE_EXPIRED else 0
-        assert case.verdict().lease_expiries == expected
+        assert case.decision().lease_expiries == expected
 
 
 def test_a_wait_of_zero_is_not_the_default_wait() -> None:
-    run = Standing(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
-    assert decide(run, Ending(Outcome.FAILED, wait=timedelta(0))).wait == timedelta(0)
+    run = RunState(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    assert decide(run, AttemptResult(Outcome.FAILED, wait=timedelta(0))).wait == timedelta(0)
 
 
 def test_no_end_leads_where_the_table_does_not() -> None:
     for case in CASES:
-        verdict = case.verdict()
-        assert allowed(verdict.event, Status.RUNNING)
-        assert verdict.status is target(verdict.event, Status.RUNNING)
-        assert verdict.status is not Status.RUNNING
-        assert verdict.attempts >= 0
-        assert verdict.attempts == case.run.attempts or verdict.event in (Event.RELEASE, Event.POSTPONE)
+        decision = case.decision()
+        assert allowed(decision.event, Status.RUNNING)
+        assert decision.status is target(decision.event, Status.RUNNING)
+        assert decision.status is not Status.RUNNING
+        assert decision.attempts >= 0
+        assert decision.attempts == case.run.attempts or decision.event in (Event.RELEASE, Event.POSTPONE)
 
 
 def test_the_diagram_has_every_arrow_once() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import bare
+from jobrunner.store import raw_driver
 from jobrunner.store.location import locate
 
 SECRET = "s3cret"
@@ -18,8 +18,8 @@ def test_a_password_with_an_at_sign_is_refused_before_any_part_of_it_is_shown_or
     with pytest.raises(DatabaseUnavailable, match=r"^the database URL (holds more|cannot be)") as refused:
         locate(url)
     assert SECRET not in str(refused.value)
-    with pytest.raises(bare.CannotTell):
-        bare.server_options(url)
+    with pytest.raises(raw_driver.CannotTell):
+        raw_driver.server_options(url)
 
 
 @pytest.mark.parametrize("tail", ["/x@h/app", "?x@h/app", "/app?host=x@h/app", "#x@h/app"])

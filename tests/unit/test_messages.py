@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from jobrunner import model
 from jobrunner.backoff import polynomial, waits
-from jobrunner.execute.frames import Frame, Inbox, encode
-from jobrunner.execute.messages import (
+from jobrunner.children.frames import Frame, Inbox, encode
+from jobrunner.children.protocol import (
     OUTCOMES,
-    Greeting,
+    Handshake,
     Heard,
     ImportFailed,
     Importing,
@@ -23,8 +23,8 @@ from jobrunner.execute.messages import (
     of_child,
     of_run,
 )
+from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Policy
-from jobrunner.payload import check_payload
 
 LIMIT = 1000
 REAL: list[Frame] = [
@@ -103,7 +103,7 @@ def assert_typed_of_child(message: object) -> None:
         assert_text(message.module, 1000)
     elif isinstance(message, ImportFailed):
         assert_text(message.error, 10_000)
-    elif isinstance(message, Greeting):
+    elif isinstance(message, Handshake):
         assert all(isinstance(each, dict) for each in message.schedules)
         assert all(each is None or isinstance(each, str) for each in message.misfits)
         for policy in message.policies:
@@ -146,7 +146,7 @@ def test_what_a_child_of_ours_says_arrives(frame: Frame) -> None:
     message = of_run(frame, LIMIT) or of_child(frame)
     assert message is not None
     told = message._asdict()
-    if isinstance(message, Greeting):
+    if isinstance(message, Handshake):
         told = {
             "schedules": message.schedules,
             "misfits": message.misfits,
@@ -191,4 +191,4 @@ def test_a_result_larger_than_any_may_be_is_not_kept() -> None:
 
 def test_the_largest_policy_that_can_be_declared_is_taken() -> None:
     policy = Policy("a", max_attempts=1000, concurrency=10_000, max_waiting=model.MOST_WAITING)
-    assert of_child({"kind": "ready", "policies": [policy.as_data()]}) == Greeting([policy], [], [])
+    assert of_child({"kind": "ready", "policies": [policy.as_data()]}) == Handshake([policy], [], [])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.slot_model import FOREVER, Schedule
-from jobrunner.misfire import NEVER_AGAIN, Expansion, Unfinished, jitter_offset, judge
 from jobrunner.model import Definition, SlotPolicy
-from jobrunner.recurrence import Recurrence
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.schedules.slot_plan import NEVER_AGAIN, Expansion, Unfinished, jitter_offset, plan_slots
 
 START = datetime(2026, 3, 27, 12, 0, 30, tzinfo=UTC)
 NOBODY = Unfinished()
@@ -37,7 +37,7 @@ def definition(cron: str = "* * * * *", timezone: str = "UTC", made: int = 0, **
 
 
 def judged(one: Definition, now: datetime, unfinished: Unfinished = NOBODY) -> Expansion:
-    return judge(one, Recurrence(one.schedule, one.timezone), now, unfinished)
+    return plan_slots(one, Recurrence(one.schedule, one.timezone), now, unfinished)
 
 
 @settings(max_examples=300, deadline=None)

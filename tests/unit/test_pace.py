@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.pace import AHEAD_SECONDS, MOST_IN_LINE, Pace
+from jobrunner.worker.pools.throughput import AHEAD_SECONDS, MOST_IN_LINE, Pace
 
 durations = st.floats(0, 3600, allow_nan=False)
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobrunner.recurrence import Recurrence, Slots
+from jobrunner.schedules.recurrence import Recurrence, Slots
 from unit.recurrences import BERLIN, DAY, LORD_HOWE, SANTIAGO, TROLL, utc
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from harness import vixie
-from jobrunner.recurrence import Recurrence
+from jobrunner.schedules.recurrence import Recurrence
 from unit.recurrences import HOUR, Shift, shift, summed
 
 MINUTES = ["0", "30", "59", "5,35", "0-10/5", "*", "*/7", "*/15", "1-59/20"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness import vixie
 from jobrunner.errors import BadSchedule
-from jobrunner.recurrence import Recurrence
+from jobrunner.schedules.recurrence import Recurrence
 from unit.recurrences import DAY, HOUR, LEAP_DAY, expressions, instants, quickly, recurrences, summed, utc
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness import vixie
 from jobrunner.errors import BadSchedule
-from jobrunner.recurrence import Recurrence
+from jobrunner.schedules.recurrence import Recurrence
 from unit.recurrences import LEAP_DAY, assert_one_line, utc
 
 REFUSED = [

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from jobrunner import Context, Schedule, job, registry, schedule
+from jobrunner import Context, Schedule, job, registry
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.model import Declaration, SlotPolicy
+from jobrunner.schedules import declare
 
 EVERYTHING = Schedule(
     "0  2 * * mon",
@@ -35,7 +36,7 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_may_be_said() -> None:
-    assert schedule.declare(EVERYTHING, "report", "code") == Declaration(
+    assert declare.declare(EVERYTHING, "report", "code") == Declaration(
         name="weekly report",
         job_type="report",
         schedule="0 2 * * mon",
@@ -58,20 +59,20 @@ def test_everything_that_may_be_said() -> None:
 
 @pytest.mark.parametrize("each", [EVERYTHING, Schedule("@daily")], ids=["everything", "little"])
 def test_a_declaration_travels_as_json(each: Schedule) -> None:
-    declaration = schedule.declare(each, "report", "code")
-    assert schedule.from_data(json.loads(json.dumps(schedule.as_data(declaration)))) == declaration
+    declaration = declare.declare(each, "report", "code")
+    assert declare.from_data(json.loads(json.dumps(declare.as_data(declaration)))) == declaration
 
 
 def test_what_travelled_is_checked_again() -> None:
     """A handler's module may have forged it."""
-    data = schedule.as_data(schedule.declare(EVERYTHING, "report", "code"))
+    data = declare.as_data(declare.declare(EVERYTHING, "report", "code"))
     for name, value in (("expression", "* * *"), ("timezone", "Mars"), ("name", "\x1b[2J"), ("jitter", "x")):
         with pytest.raises(UsageError):
-            schedule.from_data({**data, name: value})
+            declare.from_data({**data, name: value})
     with pytest.raises(UsageError, match="larger than 10 bytes"):
-        schedule.from_data(data, payload_limit=10)
+        declare.from_data(data, payload_limit=10)
     with pytest.raises(TypeError):
-        schedule.from_data({**data, "else": 1})
+        declare.from_data({**data, "else": 1})
 
 
 def test_a_text_is_a_schedule_named_like_its_type() -> None:
@@ -190,7 +191,8 @@ from jobrunner import Context, job
 @job("plain")
 def plain(ctx: Context) -> None: ...
 
-print([name for name in ("jobrunner.schedule", "jobrunner.recurrence", "cronsim") if name in sys.modules])
+names = ("jobrunner.schedules.declare", "jobrunner.schedules.recurrence", "cronsim")
+print([name for name in names if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from jobrunner.recurrence import Recurrence
-from jobrunner.shifts import Caught, caught
+from jobrunner.schedules.dst import Caught, caught
+from jobrunner.schedules.recurrence import Recurrence
 from unit.recurrences import BERLIN, DAY, LORD_HOWE, SANTIAGO, TROLL, utc
 
 YEAR = 366 * DAY

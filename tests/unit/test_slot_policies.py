@@ -7,7 +7,7 @@ import pytest
 
 from jobrunner.errors import UsageError
 from jobrunner.model import SlotPolicy
-from jobrunner.slot_policies import make_slot_policy
+from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.store.schedules import policy_columns
 
 END = "2027-01-01T00:00:00Z"

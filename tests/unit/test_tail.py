@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.execute.tail import TAIL_BYTES, Chapters, Tail
+from jobrunner.children.output import TAIL_BYTES, Sections, Tail
 
 MARK = b"\0jobrunner 00ab\n"
 # Pieces of the mark itself among them: the worst that a handler may write without knowing it.
@@ -16,14 +16,14 @@ texts = st.lists(
 chapters_of_texts = st.lists(texts.filter(lambda text: MARK not in text), min_size=1, max_size=6)
 
 
-def written(parts: Iterable[bytes]) -> Chapters:
-    chapters = Chapters(MARK)
+def written(parts: Iterable[bytes]) -> Sections:
+    chapters = Sections(MARK)
     for part in parts:
         chapters.add(part)
     return chapters
 
 
-def told(chapters: Chapters, count: int) -> list[str | None]:
+def told(chapters: Sections, count: int) -> list[str | None]:
     """What belongs to each of so many runs, one after the other."""
     found = []
     for _ in range(count):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobrunner.crontabs.tickline import tick_line, with_line, without_line
+from jobrunner.crontab.tick_line import tick_line, with_line, without_line
 
 LINE = tick_line(["/srv/jobrunner", "tick"], "x", sets_path=True)
 OURS = LINE.encode() + b"\n"

@@ -6,7 +6,6 @@ transaction begun (``connections``), how a hung call is ended (``wires``), what 
 how a tick that waits hears of a commit (``bell``).
 """
 
-from jobrunner.store.dialect.bell import Bell, bell_removal, bell_statements, hang_bell
 from jobrunner.store.dialect.connections import (
     checkpoint,
     file_preparation,
@@ -16,6 +15,8 @@ from jobrunner.store.dialect.connections import (
     sever,
     waits_unfairly,
 )
+from jobrunner.store.dialect.hung_calls import Wire
+from jobrunner.store.dialect.notify import Notifier, notify_removal, notify_statements, open_notifier
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import (
     insert_or_skip,
@@ -39,23 +40,19 @@ from jobrunner.store.dialect.values import (
     now,
     stored_json,
 )
-from jobrunner.store.dialect.wires import Wire
 
 __all__ = [
-    "Bell",
     "BigKey",
     "JsonObject",
+    "Notifier",
     "Seconds",
     "UtcTime",
     "Wire",
-    "bell_removal",
-    "bell_statements",
     "checkpoint",
     "clock_removal",
     "clock_statements",
     "ddl_words",
     "file_preparation",
-    "hang_bell",
     "insert_or_skip",
     "insert_or_update",
     "inserting",
@@ -63,8 +60,11 @@ __all__ = [
     "lock_migrations",
     "lock_named_row",
     "must_commit",
+    "notify_removal",
+    "notify_statements",
     "now",
     "open_engine",
+    "open_notifier",
     "prepare_file",
     "row_unless",
     "rows",

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, exc
 
-from jobrunner.store import bare, handwritten
-from jobrunner.store.dialect.wires import FileWire, ServerWire, Wire
+from jobrunner.store import raw_driver, tolerant_decode
+from jobrunner.store.dialect.hung_calls import FileWire, ServerWire, Wire
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
 
@@ -33,17 +33,17 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
     engine = create_engine(
         location.url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
-        json_deserializer=handwritten.read_json,
+        json_deserializer=tolerant_decode.read_json,
         # An error of a statement would repeat the payload.
         hide_parameters=True,
         execution_options={"jobrunner_lock_seconds": waits.lock},
         # Else each connection is asked for that type first, in a transaction without our limits.
         use_native_hstore=False,
-        connect_args=bare.connection_options(waits, given=location.url.query),
+        connect_args=raw_driver.connection_options(waits, given=location.url.query),
     )
     # One message, so that the limits cost no round trip. A role or database may default to a stricter level, in which
     # SKIP LOCKED fails instead of skipping. Behind a pooler only the server itself knows its session's number.
-    begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {bare.limits(waits)}"
+    begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"
     # The driver reads no other dates.
     text = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()"
 
@@ -51,7 +51,7 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
         driver: Any = connection.connection.driver_connection
         connection.info[_WIRE].session = int(_at_once(connection, driver, text.encode()))
 
-    event.listen(engine, "connect", handwritten.read_any_instant)
+    event.listen(engine, "connect", tolerant_decode.read_any_instant)
     event.listen(engine, "begin", begin)
     return engine
 
@@ -76,16 +76,16 @@ def _at_once(connection: Connection, driver: Any, statements: bytes) -> Any:
 def _sqlite_engine(location: Location, waits: Waits) -> Engine:
     assert location.file is not None
     engine = create_engine(
-        f"sqlite:///{bare.file_uri(location.file)}&uri=true",
+        f"sqlite:///{raw_driver.file_uri(location.file)}&uri=true",
         poolclass=NullPool,
         hide_parameters=True,
-        json_deserializer=handwritten.read_json,
+        json_deserializer=tolerant_decode.read_json,
         connect_args={"timeout": waits.file, "check_same_thread": False},
     )
 
     def prepare(connection: Any, _: Any) -> None:
-        connection.text_factory = handwritten.read_text
-        bare.prepare_file_connection(connection)
+        connection.text_factory = tolerant_decode.read_text
+        raw_driver.prepare_file_connection(connection)
 
     def begin(connection: Connection) -> None:
         # A deferred transaction that reads and then writes fails at once, whatever the busy timeout.
@@ -136,7 +136,7 @@ def sever(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         driver.close()
     else:
-        bare.shut_down(driver)
+        raw_driver.shut_down(driver)
 
 
 def must_commit(connection: Connection) -> None:

@@ -11,8 +11,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from jobrunner.store import handwritten
-from jobrunner.store.bare import POSTGRESQL_NOW, POSTGRESQL_WORDS, SQLITE_NOW, SQLITE_WORDS
+from jobrunner.store import tolerant_decode
+from jobrunner.store.raw_driver import POSTGRESQL_NOW, POSTGRESQL_WORDS, SQLITE_NOW, SQLITE_WORDS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -53,7 +53,7 @@ class UtcTime(TypeDecorator[datetime]):
                 return _EPOCH + timedelta(microseconds=value)
             return cast(datetime, value).astimezone(UTC)
         except (OverflowError, TypeError):
-            return handwritten.nearest_instant(is_past=isinstance(value, int | float) and value < 0)
+            return tolerant_decode.nearest_instant(is_past=isinstance(value, int | float) and value < 0)
 
 
 # Keys that only ever grow: SQLite's rowid alias must be plain INTEGER, which is 64 bits wide there.

@@ -1,0 +1,1 @@
+"""What a person or a deploy asks for, over many rows at once."""

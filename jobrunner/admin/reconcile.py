@@ -1,0 +1,184 @@
+"""Reconciles what code and the file declare with the definitions that there are: all in one transaction, or nothing.
+
+Each source has a say in its own definitions only, and of the sources only those that this host has: a host that imports
+no handlers knows nothing of what the code of another one declares (docs/adr/0017-schedules-from-three-sources.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.model import PLACES, Declaration, Source
+from jobrunner.store import edits, obstacles, reconcile
+from jobrunner.store.database import Connection, Database
+from jobrunner.store.obstacles import Former
+from jobrunner.worker.expansion import plan
+
+Row = Any
+"""A row of ``job_definitions``, with the database's now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A definition that is declared otherwise than it is. ``fields``: name, from, to."""
+
+    row: Row
+    declaration: Declaration
+    fields: dict[str, tuple[Any, Any]]
+
+
+@dataclass(slots=True)
+class Difference:
+    """What is declared against what there is. ``back`` were removed once, ``gone`` are declared no more.
+
+    ``left`` counts those of sources that this host does not have, ``others`` those of other applications.
+    """
+
+    new: list[Declaration] = field(default_factory=list)
+    back: list[tuple[Row, Declaration]] = field(default_factory=list)
+    edited: list[Edited] = field(default_factory=list)
+    gone: list[Row] = field(default_factory=list)
+    unchanged: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.new or self.back or self.edited or self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Everything that this host declares, for its ``application``. ``sources`` are those that it has, also if they
+    declare nothing.
+    """
+
+    declarations: Sequence[Declaration]
+    sources: Collection[Source]
+    payload_limit: int = DEFAULT_LIMIT_BYTES
+    application: str = ""
+
+    def __post_init__(self) -> None:
+        by_name: dict[str, Declaration] = {}
+        for each in self.declarations:
+            other = by_name.setdefault(each.name, each)
+            if other is not each:
+                raise ConfigurationError(
+                    f"two schedules are named {each.name!r}: one of {_told(other)} and one of {_told(each)};"
+                    " rename one, or take it out"
+                )
+        for each in self.declarations:
+            if each.renamed_from in by_name:
+                raise ConfigurationError(
+                    f"the schedule {each.name!r} of {_told(each)} says renamed_from {each.renamed_from!r}, which is"
+                    " declared still; take one of them out"
+                )
+
+
+def look(database: Database, wanted: Declared) -> Difference:
+    """What ``apply`` would do. Raises JobrunnerError as it would."""
+    return database.read(partial(_compared, wanted=wanted, lock=False))
+
+
+def apply(database: Database, wanted: Declared, actor: str) -> Difference:
+    """Make the definitions what is declared, and return what was done.
+
+    Raises JobrunnerError, with nothing written, where a name belongs to somebody else.
+    """
+    return database.write(partial(_apply, wanted=wanted, actor=actor))
+
+
+def former_runs(database: Database, wanted: Declared) -> list[Former]:
+    """What keeps declared schedules from making runs before it has ended: runs of the types that they had before."""
+    declared_names = {each.name for each in wanted.declarations}
+    return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
+
+
+def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
+    reconcile.hold(connection)
+    difference = _compared(connection, wanted, lock=True)
+    asked = partial(plan, payload_limit=wanted.payload_limit)
+    edits.mark_removed(connection, difference.gone, asked, actor)
+    for each in difference.edited:
+        edits.redeclare(connection, each.row, each.declaration, asked, actor)
+    for row, declaration in difference.back:
+        edits.bring_back(connection, row, declaration, asked, actor)
+    taken = reconcile.add(connection, difference.new, asked, actor)
+    for declaration in difference.new:
+        if declaration.name in taken:
+            raise _taken(declaration)
+    return difference
+
+
+def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Difference:
+    by_name = {each.name: each for each in wanted.declarations}
+    renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
+    found = reconcile.definitions(connection, [*by_name, *renamed], lock=lock)
+    taken = {row["name"] for row in found}
+    difference = Difference()
+    for row in found:
+        declaration = by_name.pop(row["name"], None)
+        new = renamed.get(row["name"])
+        # Once it has been renamed, or after a rollback and back, each has a row of its own.
+        if declaration is None and row["removed_at"] is None and new is not None and new.name not in taken:
+            declaration = by_name.pop(new.name)
+        if declaration is None:
+            _note_undeclared(difference, row, wanted)
+        elif row["removed_at"] is not None:
+            difference.back.append((row, declaration))
+        else:
+            _check_owner(row, declaration, wanted)
+            if fields := edits.differing(row, declaration):
+                difference.edited.append(Edited(row, declaration, fields))
+            else:
+                difference.unchanged += 1
+    difference.new.extend(by_name[name] for name in sorted(by_name))
+    return difference
+
+
+def _note_undeclared(difference: Difference, row: Row, wanted: Declared) -> None:
+    if row["removed_at"] is not None:
+        return
+    if row["application"] != wanted.application:
+        difference.others[row["application"]] += 1
+    elif row["source"] in wanted.sources:
+        difference.gone.append(row)
+    else:
+        difference.left[row["source"]] += 1
+
+
+def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
+    if row["source"] not in PLACES:
+        raise _taken(declaration)
+    # What nobody's was when it was declared becomes whose it is by now.
+    if row["application"] not in ("", wanted.application):
+        raise JobrunnerError(
+            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of the application"
+            f" {row['application']!r}; rename it, or let that application disable its own first"
+        )
+    if row["source"] not in wanted.sources:
+        raise JobrunnerError(
+            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of {PLACES[row['source']]},"
+            " which this host does not have; rename it, or apply on a host that has both"
+        )
+
+
+def _taken(declaration: Declaration) -> JobrunnerError:
+    return JobrunnerError(
+        f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one that was added by command;"
+        f" rename it, or first run: jobrunner schedule remove {shlex.quote(declaration.name)}"
+    )
+
+
+def _told(declaration: Declaration) -> str:
+    if declaration.source == "code":
+        return f"the code (handler {declaration.job_type})"
+    return PLACES.get(declaration.source, declaration.source)

@@ -1,0 +1,1 @@
+"""What runs in the child's process. Nothing here is imported by the parent."""

@@ -1,0 +1,236 @@
+"""The child's side of ``async def`` handlers: many runs at once in one event loop.
+
+The loop itself hears the parent. So a parent that gets no answer to its request to cancel a run knows that somebody
+holds the loop; and whose code that is, it reads from a place that both can see (``turn``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import mmap
+import os
+import signal
+import socket
+import threading
+import weakref
+from collections.abc import Coroutine, Generator, Sequence
+from typing import Any
+
+from jobrunner import clock, failpoints
+from jobrunner.children.begun_page import BegunMarks
+from jobrunner.children.frames import Frame, Inbox, encode
+from jobrunner.children.inside import attribution, reports
+from jobrunner.children.inside.reports import Progress, Send
+from jobrunner.children.output import TAIL_BYTES
+from jobrunner.jobs.outcomes import Discard, Retry, Snooze
+from jobrunner.registry import registered
+
+_OUTPUT_EVERY_SECONDS = 0.1
+_LINE_BYTES = 1024
+_running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", default=0)
+
+
+def serve(channel: socket.socket, inbox: Inbox, turn: int, marks: BegunMarks, frames: Sequence[Frame]) -> None:
+    """Run what ``frames`` bring and what else comes, until the parent hangs up."""
+    with mmap.mmap(turn, 8) as cell:
+        asyncio.run(_Server(channel, inbox, cell, marks).serve(frames))
+
+
+class _Server:
+    def __init__(self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks) -> None:
+        self._channel = channel
+        self._inbox = inbox
+        self._cell = cell
+        self._marks = marks
+        self._pid = os.getpid()
+        self._runs: dict[int, _Run] = {}
+        self._sending = threading.Lock()
+
+    async def serve(self, frames: Sequence[Frame]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._hung_up = asyncio.Event()
+        self._loop.set_task_factory(self._new_task)
+        # The tick's own stop comes as a frame; a signal to all processes of a service must not end the runs at once.
+        self._loop.add_signal_handler(signal.SIGTERM, lambda: None)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        self._loop.add_reader(self._channel.fileno(), self._listen)
+        for frame in frames:
+            self._act(frame)
+        await self._hung_up.wait()
+
+    def _listen(self) -> None:
+        try:
+            data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        if not data:
+            self._loop.remove_reader(self._channel.fileno())
+            self._hung_up.set()
+            return
+        for frame in self._inbox.feed(data):
+            self._act(frame)
+
+    def _act(self, frame: Frame) -> None:
+        if frame["kind"] == "run":
+            failpoints.hit("loop.received")
+            self._begin(frame)
+        elif frame["kind"] == "cancel":
+            # Also for a run that is over: the answer says that the loop turns.
+            self._send({"kind": "heard", "run_id": frame["run_id"]})
+            if run := self._runs.get(frame["run_id"]):
+                run.was_asked_to_stop = True
+                run.work.cancel()
+
+    def _begin(self, frame: Frame) -> None:
+        if clock.elapsed() > frame["begin_before"]:
+            # Its host has stood still since: by now the run may be somebody else's.
+            self._send(reports.not_begun(frame["run_id"]))
+            return
+        self._marks.begin(frame["slot"])
+        run = _Run(frame, self._send, self._loop)
+        context = contextvars.copy_context()
+        context.run(_running.set, run.run_id)
+        context.run(attribution.sink.set, run.output.write)
+        self._runs[run.run_id] = run
+        run.work = self._loop.create_task(self._live(run), context=context)
+        self._set_alarm()
+
+    async def _live(self, run: _Run) -> None:
+        report = await self._attempt(run)
+        if os.getpid() != self._pid:
+            # A copy that the handler forked came back here: it must not answer in the original's name.
+            os._exit(0)
+        failpoints.hit("loop.handler_returned")
+        del self._runs[run.run_id]
+        self._set_alarm()
+        for left in run.background:
+            # What a handler leaves behind ends with it.
+            left.cancel()
+        run.output.flush()
+        run.progress.flush()
+        self._send({"kind": "report", "run_id": run.run_id, **report})
+
+    async def _attempt(self, run: _Run) -> Frame:
+        frame = run.frame
+        job = registered().get(frame["job_type"])
+        if refused := reports.refused(job, frame, is_async=True):
+            return refused
+        assert job is not None
+        context = reports.context_of(frame, run.progress, lambda: run.was_asked_to_stop)
+        try:
+            value = await job.function(context, **frame["payload"])
+        except asyncio.CancelledError as error:
+            return reports.stopped(error) if run.was_asked_to_stop else reports.failed(error, job, frame)
+        except (Retry, Discard, Snooze) as asked:
+            return reports.asked(asked, job, frame)
+        except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
+            return reports.failed(error, job, frame)
+        return reports.returned(value, job, frame)
+
+    def _set_alarm(self) -> None:
+        """The kernel's last resort at the earliest that any run has: the parent must be standing still by then."""
+        ends = [run.last_resort_at for run in self._runs.values() if run.last_resort_at is not None]
+        left = max(0.001, min(ends) - clock.elapsed()) if ends else 0
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+    def _send(self, frame: Frame) -> None:
+        # Also from threads that a handler has started: what they print is its output.
+        with self._sending:
+            self._channel.sendall(encode(frame))
+
+    def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        new: asyncio.Task[Any] = asyncio.Task(_Turns(coroutine, self._cell), loop=loop, **options)
+        # The first of a run is its own life, begun from outside its context.
+        if run := self._runs.get(_running.get()):
+            run.background.add(new)
+        return new
+
+
+class _Run:
+    work: asyncio.Task[None]
+
+    def __init__(self, frame: Frame, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self.frame = frame
+        self.run_id: int = frame["run_id"]
+        self.was_asked_to_stop = False
+        self.background: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self.progress = Progress(self.run_id, send)
+        self.output = _Output(self.run_id, send, loop)
+        alarm = frame["alarm_seconds"]
+        self.last_resort_at = None if alarm is None else clock.elapsed() + alarm
+
+
+class _Output:
+    """What one run writes, on its way to the parent: at once, but no more than a tail's length at a time."""
+
+    def __init__(self, run_id: int, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self._run_id = run_id
+        self._send = send
+        self._loop = loop
+        self._pending = bytearray()
+        self._lock = threading.Lock()
+        self._window_at = 0.0
+        self._sent = 0
+        self._is_waiting = False
+
+    def write(self, data: bytes) -> None:
+        with self._lock:
+            self._pending += data
+            del self._pending[:-TAIL_BYTES]
+            if not self._pending.endswith(b"\n") and len(self._pending) < _LINE_BYTES:
+                return
+            if clock.elapsed() - self._window_at >= _OUTPUT_EVERY_SECONDS:
+                self._window_at, self._sent = clock.elapsed(), 0
+            may_send = self._sent + len(self._pending) <= TAIL_BYTES
+            if not may_send and not self._is_waiting:
+                # A flood: its end is sent when the window is over.
+                self._is_waiting = True
+                self._loop.call_soon_threadsafe(self._loop.call_later, _OUTPUT_EVERY_SECONDS, self.flush)
+        if may_send:
+            self.flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            data, self._pending = bytes(self._pending), bytearray()
+            self._sent += len(data)
+            self._is_waiting = False
+        if data:
+            self._send({"kind": "output", "run_id": self._run_id, "text": data.decode("utf-8", "replace")})
+
+
+class ExitInBackground(Exception):
+    """A background coroutine of a handler has called ``sys.exit``: that ends it, not the loop of all the others."""
+
+
+class _Turns(Coroutine[Any, Any, Any]):
+    """A coroutine that notes, for as long as each of its steps takes, whose code the loop is in."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], cell: mmap.mmap) -> None:
+        self._coroutine = coroutine
+        self._cell = cell
+
+    def send(self, value: Any) -> Any:
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._step(self._coroutine.throw, *error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._coroutine.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        # Its frame and code, by which asyncio names and shows it.
+        return getattr(self._coroutine, name)
+
+    def _step(self, step: Any, *arguments: Any) -> Any:
+        self._cell[:] = _running.get().to_bytes(8, "little")
+        try:
+            return step(*arguments)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise ExitInBackground(f"{type(error).__name__}: {error}") from error
+        finally:
+            self._cell[:] = bytes(8)

@@ -1,0 +1,147 @@
+"""A process of ours in a session of its own: its output, the signals to its group, its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO
+
+from jobrunner import clock
+from jobrunner.children.output import Tail
+
+_READ_BYTES = 1 << 16
+_MOST_READ_PER_TURN = 16 * _READ_BYTES
+
+
+class Process(ABC):
+    """Start one only from the main thread: the kernel's parent-death signal follows the thread that spawned."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str | bytes],
+        env: Mapping[str, str] | Mapping[bytes, bytes],
+        pass_fds: Sequence[int],
+        stdin: int | IO[bytes] = subprocess.DEVNULL,
+    ) -> None:
+        read_end, write_end = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=stdin,
+                stdout=write_end,
+                stderr=write_end,
+                pass_fds=pass_fds,
+                start_new_session=True,
+                env=env,
+            )
+        except OSError:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        os.set_blocking(read_end, False)
+        self._output_end = read_end
+        self._lock = threading.Lock()
+        self._tail = Tail()
+        self.pid = self._process.pid
+        self.spawned_at = clock.elapsed()
+        self.exit_status: int | None = None
+        self.is_being_killed = False
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What a selector watches: the output pipe first."""
+        return (self._output_end,)
+
+    @property
+    def tail(self) -> Tail:
+        """The end of its output."""
+        return self._tail
+
+    def _keep(self, data: bytes) -> None:
+        self._tail.add(data)
+
+    @abstractmethod
+    def stacks(self) -> str | None:
+        """Where its threads stood when it was asked or crashed; None: it never said, or cannot."""
+
+    @abstractmethod
+    def ask_for_stacks(self) -> None:
+        """Have it write its stacks, if it can."""
+
+    def read_output(self) -> bool:
+        """Take what it has written; False at its end. Bounded, so that a flood starves nobody."""
+        taken = 0
+        while taken < _MOST_READ_PER_TURN:
+            try:
+                data = os.read(self._output_end, _READ_BYTES)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            taken += len(data)
+            self._keep(data)
+        return True
+
+    def terminate(self, *, group: bool) -> None:
+        """SIGTERM to the process, with ``group`` also to everything that it started."""
+        self._signal(signal.SIGTERM, group=group)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group. Safe from any thread, and after the process is gone."""
+        self.is_being_killed = True
+        self._signal(signal.SIGKILL, group=True)
+
+    def poll(self) -> bool:
+        """Whether it has ended; then ``exit_status`` is set (negative: the signal) and its group is killed."""
+        with self._lock:
+            if self.exit_status is not None:
+                return True
+            if not self._has_ended():
+                return False
+            # Still a zombie: its id cannot have been given to somebody else, so the group is ours to kill.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.exit_status = self._process.wait()
+            return True
+
+    def _has_ended(self) -> bool:
+        if not hasattr(os, "waitid"):
+            # macOS before Python 3.13: it cannot be asked without burying it.
+            return self._process.poll() is not None
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def close(self) -> None:
+        """Give back the descriptors of a process that has ended."""
+        os.close(self._output_end)
+
+    def _signal(self, number: int, *, group: bool) -> None:
+        with self._lock, suppress(ProcessLookupError, PermissionError):
+            if self.exit_status is None:
+                (os.killpg if group else os.kill)(self.pid, number)
+
+
+def describe_exit(status: int | None) -> str:
+    """How a process ended, for people."""
+    if status is None or status >= 0:
+        return f"exited with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    hint = " (out of memory?)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"
+
+
+def nameless_file(name: str) -> IO[bytes]:
+    """A file without a name. In memory where the system can: the disk may be full or read-only."""
+    if not hasattr(os, "memfd_create"):
+        import tempfile
+
+        return tempfile.TemporaryFile("wb+")
+    return open(os.memfd_create(name), "rb+")

@@ -1,0 +1,233 @@
+"""The process groups that this host's ticks have started, noted where the next tick finds them.
+
+A killed child's own children survive it. Before a run whose owner is gone may be claimed again, what is left of
+that owner's groups on this host is killed. Processes are found by group or session, and known as ours by a mark in
+their environment, or where they have none (``env -i``) by other traits, so that a process id used again by somebody
+else is not hit. Needs /proc; elsewhere nothing is noted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from jobrunner import clock, names
+from jobrunner.children.at_work import is_surely_on
+from jobrunner.model import Owner
+from jobrunner.settings.state_folder import files_in, is_private, make_private
+
+MARK = names.TICK_MARK
+_GIVE_UP_SECONDS = 2.0
+_FORGET_SECONDS = 30 * 86400.0
+_OOM_SCORE = "1000"
+"""What every child and command of ours sets itself, and all that it starts inherits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """``groups`` says when the leader of each was started."""
+
+    path: Path
+    owner: str
+    node: str
+    boot: str
+    pid: int
+    started: str
+    mark: str
+    groups: Mapping[int, str]
+
+    def is_alive(self) -> bool:
+        return self.boot == boot_id() and _started(self.pid) == self.started
+
+
+class GroupFile:
+    """This tick's own note: written whenever a group appears or is gone, removed at the end."""
+
+    def __init__(self, folders: Sequence[Path], owner: Owner, mark: str) -> None:
+        folder = next(filter(_is_usable, folders), None)
+        self._path = None if folder is None else folder / f"tick-{os.getpid()}-{mark}.json"
+        self._owner = owner
+        self._mark = mark
+        self._groups: dict[int, str] = {}
+
+    @property
+    def is_usable(self) -> bool:
+        """False: no folder can be written and is ours alone; leftovers of a crash will not be found."""
+        return self._path is not None
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the note is; None: nowhere."""
+        return None if self._path is None else self._path.parent
+
+    def add(self, group: int) -> None:
+        """Note a group right after its leader was started."""
+        self._groups[group] = _started(group)
+        self._write()
+
+    def remove(self, group: int) -> None:
+        """Forget a group that is gone."""
+        self._groups.pop(group, None)
+        self._write()
+
+    def close(self) -> None:
+        """Remove the note: the tick leaves nothing behind."""
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        note = {
+            "owner": self._owner.name,
+            "node": os.uname().nodename,
+            "boot": boot_id(),
+            "pid": os.getpid(),
+            "started": _started(os.getpid()),
+            "mark": self._mark,
+            "groups": sorted(self._groups.items()),
+        }
+        temporary = self._path.with_suffix(".new")
+        try:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(note, file)
+            temporary.replace(self._path)
+        except OSError:
+            self._path = None
+
+
+def state_problem(folders: Sequence[Path]) -> str | None:
+    """What an operator should know about where this host's ticks note what they have at work; None: nothing."""
+    if not boot_id() or any(map(_is_usable, folders)):
+        return None
+    tried = ", ".join(map(str, folders))
+    return (
+        f"no folder for state is this user's alone and can be written ({tried}): what a killed tick leaves at work is"
+        " not stopped before its run begins again; set JOBRUNNER_STATE_DIR"
+    )
+
+
+def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
+    """Kill what dead ticks left at work on this host, and the groups of the named owners, dead or stalled.
+
+    Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
+    processes were killed, after they are gone.
+    """
+    killed = 0
+    for noted in [note for folder in folders if is_private(folder) for note in _notes(folder)]:
+        if noted.node != os.uname().nodename:
+            # A home that several hosts, or containers of one kernel, share: its own host looks at it.
+            _forget_if_old(noted.path)
+            continue
+        alive = noted.is_alive()
+        if alive and noted.owner not in owners:
+            continue
+        if noted.boot == boot_id():
+            doomed = {pid: at for pid, at in noted.groups.items() if not (alive and is_surely_on(pid, live))}
+            killed += _kill_groups(replace(noted, groups=doomed))
+        if not alive:
+            with suppress(OSError):
+                noted.path.unlink(missing_ok=True)
+    return killed
+
+
+def _forget_if_old(path: Path) -> None:
+    with suppress(OSError):
+        if clock.utc_now().timestamp() - path.stat().st_mtime > _FORGET_SECONDS:
+            path.unlink(missing_ok=True)
+
+
+def _notes(folder: Path) -> Iterator[_Noted]:
+    for path in files_in(folder, "tick-*.json"):
+        # Half-written or from another version: nothing can be read from it, and nothing is risked.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            note = json.loads(path.read_text())
+            yield _Noted(
+                path,
+                str(note["owner"]),
+                str(note["node"]),
+                str(note["boot"]),
+                int(note["pid"]),
+                str(note["started"]),
+                str(note["mark"]),
+                {int(group): str(started) for group, started in note["groups"]},
+            )
+
+
+def _kill_groups(noted: _Noted) -> int:
+    killed: set[int] = set()
+    give_up_at = clock.elapsed() + _GIVE_UP_SECONDS
+    # Again until none is left: a group may fork while it is being killed.
+    while (members := _members(noted)) and clock.elapsed() < give_up_at:
+        for pid in members:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        time.sleep(0.01)
+    return len(killed)
+
+
+def _members(noted: _Noted) -> list[int]:
+    found = []
+    for entry in os.scandir("/proc") if noted.groups else ():
+        if not entry.name.isdigit():
+            continue
+        # Gone by now, or somebody else's and not for us to read.
+        with suppress(OSError, IndexError, ValueError):
+            fields = _stat_fields(int(entry.name))
+            leader = next((int(each) for each in fields[2:4] if int(each) in noted.groups), None)
+            if fields[0] != "Z" and leader is not None and _is_ours(int(entry.name), leader, noted):
+                found.append(int(entry.name))
+    return found
+
+
+def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
+    """Whether a process of a noted group or session is of the tick's, and not of one that has the number again.
+
+    A process without any mark is ours if the leader is still the one that was noted; if no leader is left, by the trait
+    that its ancestor gave it.
+    """
+    process = Path(f"/proc/{pid}")
+    marks = [each for each in (process / "environ").read_bytes().split(b"\0") if each.startswith(f"{MARK}=".encode())]
+    if marks:
+        return f"{MARK}={noted.mark}".encode() in marks
+    if started := _started(leader):
+        return started == noted.groups[leader]
+    is_same_user = process.stat().st_uid == os.getuid()
+    return is_same_user and (process / "oom_score_adj").read_text().strip() == _OOM_SCORE
+
+
+def _stat_fields(pid: int) -> list[str]:
+    # After the name, which may hold blanks and brackets: state, parent, group, session, ...
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _started(pid: int) -> str:
+    try:
+        return _stat_fields(pid)[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def boot_id() -> str:
+    """What this start of the host is known by; "" where the system does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _is_usable(folder: Path) -> bool:
+    """Whether the folder, made if need be, is ours alone and can be written: it names what to kill."""
+    with suppress(OSError):
+        make_private(folder)
+    # As who it is at work, with its capabilities: plain access() asks for who has started it.
+    may_write = os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return bool(boot_id()) and is_private(folder) and may_write

@@ -1,0 +1,1 @@
+"""schedule: the commands that show and change schedules."""

@@ -1,0 +1,256 @@
+"""schedule add, edit, remove, pause, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any, TypeVar, get_args
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.cli.status import next_slot
+from jobrunner.cli.types import Checked, read_payload, whole_number
+from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.jobs.payload import parse_payload
+from jobrunner.model import Declaration, Misfire, Overlap
+from jobrunner.names import check_job_type
+from jobrunner.schedules.declare import Schedule, check, declare
+from jobrunner.schedules.policy import MOST_MISFIRES, make_slot_policy
+from jobrunner.settings.config import Config
+from jobrunner.store import definitions, edits, pausing
+from jobrunner.store.due_slots import Changed
+from jobrunner.store.schedules import Plan
+from jobrunner.text import visible
+from jobrunner.worker import expansion
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_CRON = 'Five fields as in crontab, @daily and the like, or "every 10m".'
+_PAYLOAD = "JSON|@FILE|-"
+_FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
+_FIELDS |= {"cron": "schedule", "new_name": "name"}
+_CLEARABLE = frozenset({"description", "misfire_window", "start_deadline", "jitter", "ends_at", "max_runs"})
+
+
+def _number_or_none(text: str) -> int | str:
+    return text if text == "none" else whole_number(text, least=1, most=999_999_999)
+
+
+_POLICY = (
+    click.option("--description", metavar="TEXT", help="What it is for."),
+    click.option("--misfire", type=click.Choice(get_args(Misfire)), help="What is made up for. [default: latest]"),
+    click.option("--misfire-window", metavar="DURATION", help="No slot later than this. [default: any, for skip 2m]"),
+    click.option(
+        "--misfire-most",
+        type=Checked(partial(whole_number, least=1, most=MOST_MISFIRES)),
+        metavar="N",
+        help="So many slots at once with --misfire all. [default: 100]",
+    ),
+    click.option(
+        "--overlap",
+        type=click.Choice(get_args(Overlap)),
+        help="What a slot does while a run is unfinished. [default: skip]",
+    ),
+    click.option("--start-deadline", metavar="DURATION", help="A run not started by then is dead. [default: none]"),
+    click.option("--jitter", metavar="DURATION", help="Spread starts over this time after the slot. [default: none]"),
+    click.option("--ends-at", metavar="TIME", help="The last moment for a slot, ISO 8601 with offset. [default: none]"),
+    click.option(
+        "--max-runs", type=Checked(_number_or_none), metavar="N", help="End after so many runs. [default: none]"
+    ),
+)
+
+
+_UNKNOWN = "--allow-unknown keeps it all the same"
+_allow_unknown = click.option(
+    "--allow-unknown", is_flag=True, help="Also a type that only other hosts have, or a payload that they take."
+)
+
+
+def _policy_options(command: _Command) -> _Command:
+    for option in reversed(_POLICY):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("name")
+@click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
+@click.option("--cron", required=True, metavar="EXPR", help=_CRON)
+@click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
+@click.option("--payload", default="{}", metavar=_PAYLOAD, help="For each run. [default: {}]")
+@_policy_options
+@_allow_unknown
+@click.option("--paused", is_flag=True, help="Make no runs until it is resumed.")
+def add(
+    name: str,
+    job_type: str,
+    cron: str,
+    timezone: str,
+    payload: str,
+    description: str | None,
+    allow_unknown: bool,
+    paused: bool,
+    **policy: Any,
+) -> None:
+    """Run a job type at every slot of a cron expression, once each, from now on."""
+    config = environment.load()
+    said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
+    schedule = Schedule(cron, timezone, name=name, **said)
+    new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
+    if not allow_unknown:
+        session.policy_of(config, job_type, _UNKNOWN, new.payload)
+    database = session.open_database(config, creates=True)
+    who = session.actor()
+    added = database.write(lambda each: edits.add(each, new, _plan(config), who, paused=paused))
+    if added is None:
+        raise JobrunnerError(f"there is a schedule named {name!r} already; change it with: jobrunner schedule edit")
+    render.done(f"schedule {visible(name)}: {'paused' if paused else _next(added)}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--name", "new_name", metavar="NEW", help="Rename it; its runs and its history stay.")
+@click.option("--type", "job_type", metavar="T", help="The job type to run.")
+@click.option("--cron", metavar="EXPR", help=_CRON)
+@click.option("--timezone", metavar="ZONE", help="An IANA name.")
+@click.option("--payload", metavar=_PAYLOAD, help="For each run.")
+@_policy_options
+@_allow_unknown
+def edit(name: str, allow_unknown: bool, **options: Any) -> None:
+    """Change what is given, and leave the rest; the word none clears an option.
+
+    What is due by now still becomes runs by the old words, and slots of the new ones count from now: none fires twice.
+    Runs that are waiting stay as they are.
+    """
+    config = environment.load()
+    said = _said(options)
+    if not said:
+        raise UsageError("nothing to change; name what to change, such as --cron or --payload")
+    if "payload" in said:
+        said["payload"] = _payload(config, said["payload"])
+    database = session.open_database(config)
+    if not allow_unknown and {"job_type", "payload"} & said.keys():
+        # Before the row is held: to ask the handlers can take a while.
+        old, _, _ = database.read(lambda each: definitions.current(each, name))
+        job_type, its_payload = said.get("job_type", old.job_type), said.get("payload", old.payload)
+        session.policy_of(config, check_job_type(job_type), _UNKNOWN, its_payload)
+    who = session.actor()
+    change = partial(_declare, said=said, payload_limit=config.payload_limit)
+    edited = database.write(lambda each: edits.edit(each, name, change, _plan(config), who))
+    if not edited.fields:
+        render.done(f"schedule {visible(name)}: as it was")
+        return
+    told = f"schedule {visible(edited.name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
+    render.done(told)
+
+
+def _declare(old: Declaration, said: dict[str, Any], payload_limit: int) -> Declaration:
+    edits.check_not_kept(old)
+    rest = dict(said)
+    new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
+    if rest:
+        new = replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest}))
+    return replace(new, schedule=check(new, payload_limit).expression)
+
+
+def _said(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, None where one that can be cleared was."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return {name: None if value == "none" and name in _CLEARABLE else value for name, value in given.items()}
+
+
+def _plan(config: Config) -> Plan:
+    return partial(expansion.plan, payload_limit=config.payload_limit)
+
+
+def _payload(config: Config, given: str) -> dict[str, Any]:
+    return parse_payload(read_payload(given, config.payload_limit), config.payload_limit)
+
+
+def _next(changed: Changed) -> str:
+    return f"next slot {next_slot({'next_run_at': changed.next_run_at, 'paused_at': changed.was_paused})}"
+
+
+@click.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """End a schedule. Its runs and its history stay, and what is due by now still becomes runs."""
+    who = session.actor()
+    config = environment.load()
+    session.open_database(config).write(lambda each: edits.remove(each, name, _plan(config), who))
+    render.done(f"schedule {visible(name)}: removed")
+
+
+_name_or_all = click.argument("name", required=False)
+_all = click.option("--all", "every", is_flag=True, help="Every schedule.")
+
+
+def _check_one_or_all(name: str | None, every: bool) -> None:
+    if (name is None) != every:
+        raise UsageError("name one schedule, or say --all")
+
+
+@click.command()
+@_name_or_all
+@_all
+def pause(name: str | None, every: bool) -> None:
+    """Make no runs of its slots until it is resumed. Runs that are waiting or at work go on."""
+    _check_one_or_all(name, every)
+    who = session.actor()
+    database = session.open_database(environment.load())
+    if name is None:
+        paused = database.write(lambda each: pausing.pause_all(each, who))
+        render.done("\n".join([*(f"schedule {visible(each)}: paused" for each in paused), f"paused: {len(paused)}"]))
+        return
+    before = database.write(lambda each: pausing.pause(each, name, who)).was_paused
+    render.done(f"schedule {visible(name)}: paused{'' if before is None else f' since {render.instant(before)}'}")
+
+
+@click.command()
+@_name_or_all
+@_all
+@click.option(
+    "--from",
+    "begin",
+    type=click.Choice(["now", "missed"]),
+    help="now: no slot until now gets a run; missed: its misfire policy decides. [default: now]",
+)
+def resume(name: str | None, every: bool, begin: str | None) -> None:
+    """Let a paused schedule go on.
+
+    From now, also a schedule that a wrong clock has brought to silence goes on: slots to come that count as looked at
+    are looked at again. With --all --from now no schedule looks back, paused or not: what to do after a backup was
+    restored (docs/reliability.md).
+    """
+    _check_one_or_all(name, every)
+    if every and begin is None:
+        raise UsageError("with --all say --from now, or --from missed")
+    missed = begin == "missed"
+    who = session.actor()
+    config = environment.load()
+    database = session.open_database(config, for_many_rows=True)
+    if name is not None:
+        resumed = database.write(lambda each: pausing.resume(each, name, _plan(config), who, missed=missed))
+        render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
+        return
+    found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
+    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
+    render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
+
+
+def _resumed(resumed: Changed, missed: bool) -> str:
+    count, state = resumed.passed.count, "resumed" if resumed.was_paused else "not paused"
+    if missed and count:
+        return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
+    passed = f"; {_slots(count)} passed over" if count else ""
+    if resumed.was_ahead is not None:
+        state += f"; slots up to {render.instant(resumed.was_ahead)}, where a clock was ahead, are looked at again"
+    return f"schedule {visible(resumed.name)}: {state}; {_next(replace(resumed, was_paused=None))}{passed}"
+
+
+def _slots(count: int) -> str:
+    return "1 slot" if count == 1 else f"{count} slots"
+
+
+COMMANDS = (add, edit, remove, pause, resume)

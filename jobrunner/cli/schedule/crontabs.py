@@ -1,0 +1,162 @@
+"""schedule import, schedule crontab: leaving crontab behind, but for one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from jobrunner.cli import environment, options, render, streams
+from jobrunner.crontab import appending, convert, host, parse, tick_line, toml
+from jobrunner.crontab.report import report
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings.config import Config
+from jobrunner.text import storable, visible
+
+_PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_STATE_DIR")
+_DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
+
+
+@click.command(name="import")
+@click.argument("crontab", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--system/--no-system", default=None, help="Each line names a user, as in /etc/cron.d. [default: seen]")
+@click.option("--user", metavar="NAME", help="Whose tick will run the jobs. [default: you]")
+@click.option("--timezone", metavar="ZONE", help="The time zone that cron goes by. [default: the system's]")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Add them to this jobrunner.toml."
+)
+@click.pass_context
+def import_(
+    ctx: click.Context, crontab: Path, system: bool | None, user: str | None, timezone: str | None, output: Path | None
+) -> None:
+    """Turn a crontab, or - for `crontab -l | …`, into entries for jobrunner.toml.
+
+    They are printed, or with --output added to a file, without those that it has from an earlier import; nothing runs
+    before `jobrunner apply`. What became of each line is told on stderr. Exit status 1: some lines could not be taken
+    over, and are listed; the others were.
+    """
+    source = "standard input" if str(crontab) == "-" else str(crontab)
+    data = _read(crontab)
+    try:
+        has_user = host.has_users(None if str(crontab) == "-" else crontab, data) if system is None else system
+        lines = parse.read(data, has_user=has_user)
+    except UsageError as error:
+        raise UsageError(f"{source[:200]}: {error}") from None
+    where = host.this_host(user, timezone)
+    found = convert.take_over(lines, where)
+    if output is not None:
+        found = appending.beside(found, output)
+    text = toml.write(found.jobs, visible(source))
+    if output is not None and found.jobs:
+        appending.append(output, text, [job.name for job in found.jobs])
+    elif found.jobs:
+        render.done(text.rstrip("\n"))
+    form = f"a system crontab, for the ticks of {where.user}" if has_user else "the crontab of a user"
+    streams.say(f"{visible(source)}: read as {form}, in {where.timezone}")
+    for said in report(lines, found):
+        streams.say(said)
+    if found.jobs:
+        streams.say(
+            "as under cron they have no time limit, but they share this host's places (JOBRUNNER_CONCURRENCY, 4 by"
+            " default): as many that hang stop all others; give such jobs a timeout, or a concurrency below that"
+        )
+        whither = f"written to {output}; n" if output else "n"
+        streams.say(f"{whither}ext: jobrunner apply, and take these lines out of the crontab, or they run twice")
+    ctx.exit(1 if found.refused else 0)
+
+
+def _read(path: Path) -> bytes:
+    if str(path) == "-":
+        return sys.stdin.buffer.read(parse.LARGEST_BYTES + 1)
+    try:
+        # A FIFO would hang until somebody writes.
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{str(path)[:200]}: it is not a regular file; `-` reads standard input")
+        with path.open("rb") as file:
+            return file.read(parse.LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{str(path)[:200]}: {reason}") from None
+
+
+@click.command()
+@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="What the tick is to log to.")
+@click.option("--install", is_flag=True, help="Put the line into your crontab; all others stay.")
+@click.option("--remove", is_flag=True, help="Take the line out of your crontab.")
+@click.pass_context
+def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bool) -> None:
+    """Print the line that runs a tick of this installation each minute.
+
+    With the absolute paths of this program, of its env file and of its configuration file. --install puts it into the
+    crontab, in the place of an older line with the same env file; it can be repeated.
+    """
+    if install and remove:
+        raise click.UsageError("--install or --remove, not both")
+    env_file = options.env_file(ctx)
+    config = environment.load()
+    from_file = _variables(env_file)
+    configuration = config.file if "JOBRUNNER_CONFIG" in os.environ and "JOBRUNNER_CONFIG" not in from_file else None
+    identity = str(env_file or configuration or "default")
+    if remove:
+        was_there = host.change_crontab(lambda text: tick_line.without_line(text, identity))
+        render.done("removed from the crontab" if was_there else "the crontab has no line of this installation")
+        return
+    _check_reaches_cron(config, env_file, from_file)
+    words = [*_program(), "tick"]
+    for flag, path in (("--env-file", env_file), ("--config", configuration), ("--log-file", _log(log_file))):
+        words += [] if path is None else [flag, str(path)]
+    line = tick_line.tick_line(words, identity, sets_path="PATH" not in from_file)
+    if not install:
+        click.echo(line)
+        return
+    changed = host.change_crontab(lambda text: tick_line.with_line(text, line, identity))
+    render.done(f"{'installed' if changed else 'installed already'}: {line}")
+
+
+def _variables(env_file: Path | None) -> dict[str, str]:
+    from jobrunner.settings.env_file import read_env_file
+
+    return {} if env_file is None else read_env_file(env_file)
+
+
+def _check_reaches_cron(config: Config, env_file: Path | None, from_file: dict[str, str]) -> None:
+    """Refuse a line whose ticks would work with other settings than this command: on another database, or on none."""
+    settings = {f"JOBRUNNER_{name}" for name in ("IMPORT", *map(str.upper, config._fields))}
+    settings |= {f"JOBRUNNER_KEEP_{name.upper()}" for name in config.keep}
+    if config.database_url and config.database_url == os.environ.get("DATABASE_URL"):
+        settings.add("DATABASE_URL")
+    lost = sorted(name for name in settings - set(from_file) if os.environ.get(name, "").strip())
+    if lost:
+        raise ConfigurationError(
+            f"cron would not know {', '.join(lost)}, which only this environment sets; write it into an env file (mode"
+            " 0600), and name that with --env-file"
+        )
+    for name in _PATHS:
+        if (value := from_file.get(name)) and not Path(value).is_absolute():
+            raise ConfigurationError(f"env file {env_file}: {name} is no absolute path; cron starts in the home folder")
+    for name in _DATABASE_URLS:
+        url = from_file.get(name, "")
+        if url.startswith("sqlite:///") and not url.startswith(("sqlite:////", "sqlite:///:")):
+            raise ConfigurationError(f"env file {env_file}: {name} is no absolute path; cron starts in the home folder")
+
+
+def _program() -> list[str]:
+    """How this very installation was called, by absolute path."""
+    called = Path(sys.argv[0]).absolute()
+    words = [sys.executable, "-m", "jobrunner"] if called.name == "__main__.py" else [str(called)]
+    if any(storable(word) != word for word in words):
+        raise ConfigurationError("the path of jobrunner is not UTF-8, and cannot stand in a crontab")
+    return words
+
+
+def _log(path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--log-file: there is no folder {path.absolute().parent}; make it first")
+    return path.absolute()
+
+
+COMMANDS = (import_, crontab)

@@ -1,0 +1,23 @@
+"""schedule: runs that come by themselves. Each of its commands is in a module of its own kind."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.cli.lazy import LazyGroup
+
+_HOMES = {
+    "next": "schedule.next",
+    **dict.fromkeys(("list", "show"), "schedule.views"),
+    **dict.fromkeys(("add", "edit", "remove", "pause", "resume"), "schedule.changes"),
+    **dict.fromkeys(("trigger", "backfill"), "schedule.runs"),
+    **dict.fromkeys(("import", "crontab"), "schedule.crontabs"),
+}
+
+
+@click.group(cls=LazyGroup, homes=_HOMES)
+def schedule() -> None:
+    """Runs that come by themselves."""
+
+
+COMMANDS = (schedule,)

@@ -1,0 +1,172 @@
+"""schedule next."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+import click
+
+from jobrunner import clock
+from jobrunner.cli import render
+from jobrunner.cli.types import Checked, parse_run_at, whole_number
+from jobrunner.durations import format_duration
+from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
+from jobrunner.model import Definition
+from jobrunner.schedules import dst, intervals, timezones
+from jobrunner.schedules.describe import describe
+from jobrunner.schedules.dst import Caught
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.text import iso_instant, visible
+
+_YEAR = timedelta(days=366)
+_COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
+
+
+@click.command(name="next")
+@click.argument("asked", metavar="EXPR|NAME")
+@click.option("--timezone", metavar="ZONE", help="Where an expression's clock hangs: an IANA name. [default: UTC]")
+@click.option("--after", type=Checked(parse_run_at), metavar="INSTANT", help="Slots later than this. [default: now]")
+@click.option("-n", "count", type=_COUNT, default="5", show_default=True, metavar="N", help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, count: int, as_json: bool) -> None:
+    """When an expression or a schedule fires next.
+
+    EXPR is five fields as in crontab, @daily and the like, or "every 10m"; it needs no database.
+    """
+    definition, now, problem = None, clock.utc_now(), None
+    if is_expression(asked):
+        recurrence = Recurrence.parse(asked, "UTC" if timezone is None else timezone)
+    elif timezone is not None:
+        raise UsageError(f"--timezone is for an expression; the schedule {asked[:60]!r} has its own")
+    else:
+        definition, now, problem = _read(asked)
+        recurrence = _recurrence_of(definition)
+    begin = after if isinstance(after, datetime) else now + (after or timedelta())
+    if definition is not None:
+        # What was looked at fires no more.
+        begin = max(begin, definition.last_slot_at)
+    slots = _upcoming(recurrence, begin, count, definition)
+    zone = timezones.find(recurrence.timezone)
+    if as_json:
+        render.echo_json([_as_data(slot, zone, definition) for slot in slots])
+        return
+    click.echo(f"{describe(recurrence.expression)} ({recurrence.timezone})\n")
+    if slots:
+        _show_slots(recurrence, slots, zone, definition)
+    else:
+        click.echo("no slot")
+    told = [] if problem is None else [f"problem: {problem}"]
+    told += [*_reservations(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
+    for line in ["", *told] if told else []:
+        click.echo(visible(line))
+
+
+def is_expression(text: str) -> bool:
+    """Whether a schedule was meant, well written or not; else it is the name of one."""
+    words = text.split()
+    if len(words) < 2:
+        return not words or words[0][0] in "@*"
+    meant = any(word.startswith("*") for word in words) or words[0][0].isdigit() or "=" in words[0]
+    return meant or len(words) == 5 or words[0].startswith("@") or intervals.is_interval(text)
+
+
+def _read(name: str) -> tuple[Definition, datetime, str | None]:
+    # A bare expression has no use for what these import.
+    from jobrunner.cli import environment, session
+    from jobrunner.store import definitions
+
+    return session.open_database(environment.load()).read(lambda connection: definitions.current(connection, name))
+
+
+def _recurrence_of(definition: Definition) -> Recurrence:
+    try:
+        return Recurrence.parse(definition.schedule, definition.timezone)
+    except BadSchedule as error:
+        raise JobrunnerError(f"the schedule {definition.name[:60]!r} cannot be read: {error}") from None
+
+
+def _upcoming(recurrence: Recurrence, after: datetime, count: int, definition: Definition | None) -> list[datetime]:
+    if definition is not None and definition.policy.max_runs is not None:
+        count = min(count, definition.policy.max_runs - definition.runs_made)
+    slots: list[datetime] = []
+    slot = recurrence.next_after(after)
+    while slot is not None and len(slots) < count and not _is_behind_the_end(slot, definition):
+        slots.append(slot)
+        slot = recurrence.next_after(slot)
+    return slots
+
+
+def _is_behind_the_end(slot: datetime, definition: Definition | None) -> bool:
+    ends_at = None if definition is None else definition.policy.ends_at
+    return ends_at is not None and slot > ends_at
+
+
+def _as_data(slot: datetime, zone: tzinfo, definition: Definition | None) -> dict[str, Any]:
+    shown = {"utc": iso_instant(slot), "local": slot.astimezone(zone).isoformat()}
+    return shown if _offset(definition) is None else shown | {"run_at": _run_at(slot, definition)}
+
+
+def _show_slots(recurrence: Recurrence, slots: list[datetime], zone: tzinfo, definition: Definition | None) -> None:
+    headings, rows = ["LOCAL TIME", "UTC", "INTERVAL"], []
+    before = recurrence.previous_before(slots[0])
+    for slot in slots:
+        interval = "-" if before is None else format_duration(slot - before)
+        rows.append([f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}", render.instant(slot), interval])
+        before = slot
+    if _offset(definition) is not None:
+        headings.append("RUN AT")
+        rows = [[*row, render.instant(_run_at(slot, definition))] for row, slot in zip(rows, slots, strict=True)]
+    render.table(headings, rows, indent="")
+
+
+def _offset(definition: Definition | None) -> timedelta | None:
+    if definition is None or definition.policy.jitter is None:
+        return None
+    from jobrunner.schedules.slot_plan import jitter_offset
+
+    return jitter_offset(definition)
+
+
+def _run_at(slot: datetime, definition: Definition | None) -> datetime:
+    return slot + (_offset(definition) or timedelta())
+
+
+def _reservations(definition: Definition | None, found: int, asked: int) -> list[str]:
+    """Why a definition makes fewer runs than its expression has slots."""
+    if definition is None:
+        return []
+    policy, told = definition.policy, []
+    if definition.paused_at is not None:
+        told.append(f"paused since {render.instant(definition.paused_at)}: no slot makes a run until it is resumed")
+    if policy.max_runs is not None and found < asked:
+        told.append(f"at most {policy.max_runs} runs, of which {definition.runs_made} were made")
+    if policy.ends_at is not None and found < asked:
+        told.append(f"no slots after {render.instant(policy.ends_at)}")
+    return told
+
+
+def _warnings(recurrence: Recurrence, after: datetime, definition: Definition | None) -> list[str]:
+    caught = dst.caught(recurrence, after, _YEAR)
+    return [f"warning: {_told(each)}" for each in caught if not _is_behind_the_end(each.change.at, definition)]
+
+
+def _told(caught: Caught) -> str:
+    """What becomes of the local times that one change of the clock meets."""
+    change, first, is_one = caught.change, caught.first, caught.count == 1
+    times = f"{first:%H:%M}" if is_one else f"{first:%H:%M} to {caught.last:%H:%M} ({caught.count} times)"
+    what = (
+        ("does" if is_one else "do") + " not exist" if change.is_forward else "comes twice" if is_one else "come twice"
+    )
+    fates = {
+        "moved": f"{'it fires' if is_one else 'they fire'} once, right after the gap, at {caught.shown_after:%H:%M}",
+        "first pass": f"{'it fires' if is_one else 'each fires'} once, in the first pass",
+        "real time": "the schedule follows real time, since its minute or hour begins with a star",
+        "correction": "so large a shift is a correction of the clock, and moves nothing",
+    }
+    to = "%H:%M" if caught.shown_after.date() == caught.shown_before.date() else "%H:%M on %Y-%m-%d"
+    shift = f"the clock goes from {caught.shown_before:%H:%M} to {caught.shown_after:{to}}"
+    return f"{first:%Y-%m-%d}: {shift}; {times} {what}: {fates[caught.fate]}"
+
+
+COMMANDS = (next_,)

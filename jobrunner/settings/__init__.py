@@ -1,0 +1,1 @@
+"""Where settings come from: options, the environment, env files and jobrunner.toml."""

@@ -1,0 +1,90 @@
+"""Env files: ``KEY=VALUE`` lines, read without a shell.
+
+What is accepted means the same to systemd's ``EnvironmentFile=``; what systemd drops in silence, or reads in a way
+that would surprise, is refused (docs/adr/0009-env-file.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from jobrunner.errors import ConfigurationError
+from jobrunner.settings import file_owner
+
+_LARGEST_BYTES = 64 * 1024
+_LINE_END = re.compile(r"\r\n?|\n")
+_BLANKS = " \t"
+_ASSIGNMENT = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)", re.DOTALL)
+_SINGLE_QUOTED = re.compile(r"'([^']*)'", re.DOTALL)
+_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\`$])')
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The variables of a file. Raises ConfigurationError, which never quotes what stands in it: it holds secrets."""
+    data = _read(path)
+    if len(data) > _LARGEST_BYTES:
+        raise ConfigurationError(f"env file {path}: it is larger than {_LARGEST_BYTES} bytes")
+    if b"\0" in data:
+        raise ConfigurationError(f"env file {path}: there is a NUL in it")
+    try:
+        return parse_env(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(f"env file {path}, line {line}: it is not UTF-8") from None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"env file {path}, {error}") from None
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """The variables, the last one of a name winning. Raises ConfigurationError with the number of the line."""
+    variables = {}
+    for number, raw in enumerate(_LINE_END.split(text), 1):
+        line = raw.strip(_BLANKS)
+        try:
+            if line.endswith("\\"):
+                raise ConfigurationError("a line cannot be continued with a backslash")
+            if line and line[0] not in "#;":
+                name, value = _assignment(line)
+                variables[name] = value
+        except ConfigurationError as error:
+            raise ConfigurationError(f"line {number}: {error}") from None
+    return variables
+
+
+def _assignment(line: str) -> tuple[str, str]:
+    found = _ASSIGNMENT.fullmatch(line)
+    if line.startswith("\ufeff"):
+        raise ConfigurationError("it begins with a byte order mark; save the file without one")
+    if not found:
+        raise ConfigurationError("it is neither KEY=VALUE nor a # comment")
+    return found[1], _value(found[2].strip(_BLANKS))
+
+
+def _value(written: str) -> str:
+    if written.startswith(("'", '"')):
+        quoted = (_SINGLE_QUOTED if written[0] == "'" else _DOUBLE_QUOTED).fullmatch(written)
+        if not quoted:
+            raise ConfigurationError("the quotes must enclose the whole value, on one line, without a comment after it")
+        return quoted[1] if written[0] == "'" else _ESCAPED.sub(r"\1", quoted[1])
+    if "\\" in written:
+        raise ConfigurationError("a value with a backslash must stand in single quotes")
+    return written
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # Without waiting: a FIFO would hang until somebody writes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise ConfigurationError(f"env file {path}: it is not a regular file")
+            file_owner.check(found, f"env file {path}")
+            return file.read(_LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"env file {path}: {reason}") from None

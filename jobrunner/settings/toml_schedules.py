@@ -1,0 +1,87 @@
+"""Schedules as ``jobrunner.toml`` has them.
+
+A file is read at every tick, which has no use for schedules: their keys and kinds are checked then, what they say by
+``declare``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.settings.toml_reader import TableReader
+
+if TYPE_CHECKING:
+    from jobrunner.model import Declaration
+
+# None: what it may be is told by whoever checks the policy of the slots.
+_KEYS: dict[str, type[Any] | None] = {
+    "timezone": str,
+    "payload": dict,
+    "description": str,
+    "renamed_from": str,
+    "misfire": str,
+    "misfire_window": None,
+    "misfire_most": int,
+    "overlap": str,
+    "start_deadline": None,
+    "jitter": None,
+    "ends_at": None,
+    "max_runs": int,
+}
+_EXPRESSION_HINT = 'schedule = "0 2 * * *"'
+
+
+@dataclass(frozen=True, slots=True)
+class FiledSchedule:
+    """A schedule as the file has it, under the key ``where``: the keys are right, the values are not checked yet."""
+
+    where: str
+    job_type: str
+    expression: str
+    options: Mapping[str, Any]
+
+
+def schedule_of(where: str, job_type: str, reader: TableReader) -> FiledSchedule | None:
+    """What the table of a job, or of a schedule, says of when it runs; None: nothing."""
+    expression = reader.take("schedule", str)
+    options = {
+        key: value
+        for key, kind in _KEYS.items()
+        if (value := reader.take_any(key) if kind is None else reader.take(key, kind)) is not None
+    }
+    if expression is not None:
+        return FiledSchedule(where, job_type, expression, options)
+    if options:
+        # Perhaps it is there, and misspelt.
+        reader.close()
+        raise reader.wrong(next(iter(options)), f"belongs to a schedule, and there is none; add {_EXPRESSION_HINT}")
+    return None
+
+
+def named_schedule(name: str, reader: TableReader) -> FiledSchedule:
+    """What a table under ``schedules`` says."""
+    job_type = reader.take("job", str)
+    if job_type is None:
+        raise reader.wrong("job", 'is missing; write the job type to run, e.g. job = "send_weekly_report"')
+    schedule = schedule_of(f"schedules.{name}", job_type, reader)
+    if schedule is None:
+        raise reader.wrong("schedule", f"is missing; write {_EXPRESSION_HINT}")
+    return schedule
+
+
+def declarations(path: Path, schedules: Mapping[str, FiledSchedule], payload_limit: int) -> list[Declaration]:
+    """What the file of this path says of its schedules. Raises ConfigurationError naming the file and the key."""
+    from jobrunner.schedules.declare import Schedule, declare
+
+    declared = []
+    for name, filed in schedules.items():
+        try:
+            schedule = Schedule(filed.expression, name=name, **filed.options)
+            declared.append(declare(schedule, filed.job_type, "file", payload_limit=payload_limit))
+        except JobrunnerError as error:
+            raise ConfigurationError(f"{path}: {filed.where}: {error}") from None
+    return declared

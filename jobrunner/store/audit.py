@@ -1,0 +1,60 @@
+"""The audit trail of definitions: who did what, when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.sql.dml import Insert
+
+from jobrunner import failpoints
+from jobrunner.store import dialect
+from jobrunner.store.schema import job_events
+from jobrunner.text import iso_instant
+
+
+def event(
+    actor: str,
+    action: str,
+    definition_id: int | None,
+    detail: dict[str, Any],
+    at: datetime,
+    run_id: int | None = None,
+) -> dict[str, Any]:
+    """A row of the audit trail."""
+    return {
+        "at": at,
+        "actor": actor,
+        "action": action,
+        "definition_id": definition_id,
+        "run_id": run_id,
+        "detail": _plain(detail),
+    }
+
+
+def record(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
+    """Write what a change leaves in the audit trail: the last thing that it writes."""
+    write(connection, events)
+    failpoints.hit("change.before_commit", cut=lambda: dialect.sever(connection))
+
+
+def write(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
+    """Write rows of the audit trail, however many, in one statement."""
+    if events:
+        connection.execute(_writing(), {"given": events})
+
+
+@cache
+def _writing() -> Insert:
+    names = ("at", "actor", "action", "definition_id", "run_id", "detail")
+    given = dialect.rows("given", {name: job_events.c[name].type for name in names})
+    return insert(job_events).from_select(list(names), select(*(given.c[name] for name in names)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return iso_instant(value) if isinstance(value, datetime) else value

@@ -1,0 +1,336 @@
+"""The one guarded write that ends attempts: by their owner (finalize) or after their lease (recover).
+
+Every function expects to be the body of one write transaction (``Database.write``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Insert,
+    Row,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+from jobrunner import failpoints
+from jobrunner.lifecycle import FINISHED, AttemptResult, Decision, Event, Outcome, RunState, decide
+from jobrunner.model import Lease, Owner
+from jobrunner.store import dialect
+from jobrunner.store.dialect import UtcTime, now, rows
+from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
+from jobrunner.store.output_limits import fit
+from jobrunner.store.schema import job_attempts, job_runs
+from jobrunner.store.views import job_recoverable
+
+_EXPIRED = "lease_expired"
+
+
+class Refusal(Enum):
+    """Why a finalize changed nothing."""
+
+    LEASE_LOST = "the lease was lost"
+    LOCKED = "another transaction has locked its row"
+    ALREADY_APPLIED = "an earlier finalize, whose COMMIT got no answer, was applied"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a run, for the log line."""
+
+    run_id: int
+    job_type: str
+    attempt: int
+    decision: Decision
+    run_at: datetime
+
+
+def finalize(
+    connection: Connection, owner: Owner, lease: Lease, ending: AttemptResult, deploy_grace: timedelta = timedelta(0)
+) -> Ended | Refusal:
+    """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing.
+
+    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
+    """
+    return finalize_all(connection, owner, [(lease, ending)], deploy_grace)[0]
+
+
+def finalize_all(
+    connection: Connection,
+    owner: Owner,
+    ends: Sequence[tuple[Lease, AttemptResult]],
+    deploy_grace: timedelta = timedelta(0),
+) -> list[Ended | Refusal]:
+    """As ``finalize``, for many in one write. The answers come in the order of ``ends``.
+
+    Waits for no row that somebody has locked: that one is to be written later.
+    """
+    found = connection.execute(_locked_statement(), {"given": as_rows(lease for lease, _ in ends)})
+    held = {Lease(row.id, row.lease_token): row for row in found}
+    # Taken out as it is met: what a lease named twice stands for is ended once.
+    met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
+    ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
+    missing = [lease for lease, _, row in met if row is None]
+    # In this order: an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
+    locked = still_held(connection, missing)
+    applied = _applied(connection, owner, [lease for lease in missing if lease not in locked])
+    if ended:
+        failpoints.hit("finalize.before_commit", cut=lambda: dialect.sever(connection))
+    in_order = iter(ended)
+    return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in met]
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A run whose lease is over, and whose it was."""
+
+    run_id: int
+    host: str | None
+    owner: str | None
+
+
+def expired_runs(connection: Connection) -> list[Expired]:
+    """All of them. Expects any transaction."""
+    columns = job_recoverable.c
+    return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
+
+
+def held_runs(connection: Connection, owners: Collection[str]) -> set[int]:
+    """The runs that these owners hold, whether or not their leases are over. Expects any transaction."""
+    columns = job_runs.c
+    held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
+    return set(connection.execute(held).scalars())
+
+
+def recover(
+    connection: Connection, limit: int, *, only: Collection[int] | None = None, with_output: bool = True
+) -> list[Ended]:
+    """End attempts whose lease has expired, of all types, at most ``limit``: a crash is an attempt used.
+
+    Rows that another tick recovers at the moment are passed over. No user code is known here, so the
+    default backoff applies. ``only`` names those whose handlers are stopped; None: all. Without ``with_output``, what
+    the handler said is dropped: for a run that cannot be written as it is.
+    """
+    # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
+    # meanwhile: a lease renewed at this moment is passed over.
+    by_index = (job_recoverable.c.host, job_recoverable.c.id)
+    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit)
+    expired = expired.with_for_update(skip_locked=True, key_share=True)
+    if only is not None:
+        expired = expired.where(job_recoverable.c.id.in_(only))
+    columns = job_runs.c
+    ids = list(connection.execute(expired).scalars())
+    standing = _standing(columns.locked_by, columns.output).where(columns.id.in_(ids))
+    # As they are told of, too.
+    found = connection.execute(standing.order_by(columns.id))
+    ended = _end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
+    failpoints.hit("recover.before_commit", cut=lambda: dialect.sever(connection))
+    return ended
+
+
+def _expired(row: Row[Any], *, with_output: bool) -> AttemptResult:
+    return AttemptResult(
+        Outcome.LEASE_EXPIRED,
+        error_type=_EXPIRED,
+        error=f"the lease of {row.locked_by} expired: its tick was killed, stalled or cut off",
+        output=row.output if with_output else None,
+    )
+
+
+def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]) -> Refusal:
+    if lease in locked:
+        return Refusal.LOCKED
+    return Refusal.ALREADY_APPLIED if lease in applied else Refusal.LEASE_LOST
+
+
+def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> set[Lease]:
+    """Those whose attempt was ended by their owner."""
+    if not leases:
+        return set()
+    values = {"given": as_rows(leases), "worker": owner.name, "expired": _EXPIRED}
+    return {Lease(row.run_id, row.lease_token) for row in connection.execute(_applied_statement(), values)}
+
+
+def _end(
+    connection: Connection, ends: Sequence[tuple[Row[Any], AttemptResult]], deploy_grace: timedelta = timedelta(0)
+) -> list[Ended]:
+    """End the attempts of these locked rows: two statements are given the same list, and each reads its part."""
+    if not ends:
+        return []
+    at = ends[0][0].now
+    given, ended = [], []
+    for row, told in ends:
+        ending = fit(told)
+        decision = decide(_standing_of(row), ending, deploy_grace=deploy_grace)
+        next_at = None if decision.wait is None else at + decision.wait
+        given.append(_given(row, decision, ending, next_at))
+        ended.append(Ended(row.id, row.job_type, row.attempts, decision, next_at or row.run_at))
+    values = {"given": given, "at": at}
+    # The attempts first: what they tell of is in the locked rows, and leaves them with the lock.
+    connection.execute(_record_statement(), values)
+    changed = connection.execute(_leave_statement(), values)
+    if changed.rowcount != len(ends):
+        raise RuntimeError(f"{changed.rowcount} of {len(ends)} runs were ended although their rows were locked")
+    return ended
+
+
+def _standing_of(row: Row[Any]) -> RunState:
+    return RunState(
+        attempts=row.attempts,
+        max_attempts=row.max_attempts or 1,
+        started=row.started,
+        cancel_requested=row.cancel_requested,
+        releases=row.releases,
+        lease_expiries=row.lease_expiries,
+        incompatible_for=timedelta(0) if row.incompatible_at is None else row.now - row.incompatible_at,
+    )
+
+
+_TOLD = {
+    name: job_attempts.c[name].type for name in ("outcome", "error_type", "error", "traceback", "output", "exit_signal")
+}
+_NEXT = {
+    "event": Text(),
+    **{
+        name: job_runs.c[name].type for name in ("status", "attempts", "releases", "lease_expiries", "run_at", "result")
+    },
+    **{name: _TOLD[name] for name in ("error_type", "error")},
+}
+
+
+_READ = (
+    "id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "incompatible_at",
+    "run_at",
+)  # fmt: skip
+
+
+def _given(row: Row[Any], decision: Decision, ending: AttemptResult, next_at: datetime | None) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "lease_token": row.lease_token,
+        "event": decision.event,
+        "status": decision.status,
+        "attempts": decision.attempts,
+        "releases": decision.releases,
+        "lease_expiries": decision.lease_expiries,
+        "run_at": next_at,
+        "result": ending.result,
+        "outcome": decision.outcome,
+        "error_type": decision.error_type,
+        "error": decision.error,
+        "traceback": ending.traceback,
+        "output": ending.output,
+        "exit_signal": ending.exit_signal,
+    }
+
+
+def _standing(*more: ColumnElement[Any]) -> Select[Any]:
+    """What decides where running rows go. In whatever order: nobody who locks several of them waits for one."""
+    columns = job_runs.c
+    return select(
+        *(columns[name] for name in _READ),
+        columns.started_at.is_not(None).label("started"),
+        columns.cancel_requested_at.is_not(None).label("cancel_requested"),
+        now().label("now"),
+        *more,
+    ).where(columns.status == RUNNING)
+
+
+@lru_cache(maxsize=1)
+def _locked_statement() -> Select[Any]:
+    given = rows("given", LEASE)
+    return (
+        _standing()
+        .join_from(given, job_runs, is_held(given))
+        .with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    )
+
+
+@lru_cache(maxsize=1)
+def _applied_statement() -> Select[Any]:
+    columns, given = job_attempts.c, rows("given", LEASE)
+    of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
+    return (
+        select(columns.run_id, columns.lease_token)
+        .join_from(given, job_attempts, of_lease)
+        # Recovery, too, writes the attempt under its owner's name: then the lease was lost.
+        .where(columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired")))
+    )
+
+
+@lru_cache(maxsize=1)
+def _record_statement() -> Insert:
+    columns, given, at = job_runs.c, rows("given", LEASE | _TOLD), bindparam("at", type_=UtcTime())
+    attempts = job_attempts.c
+    last = select(func.coalesce(func.max(attempts.sequence), 0)).where(attempts.run_id == given.c.id)
+    values: dict[str, Any] = {
+        "run_id": columns.id,
+        "sequence": last.correlate(given).scalar_subquery() + 1,
+        "attempt": columns.attempts,
+        "lease_token": columns.lease_token,
+        "worker": columns.locked_by,
+        # None only by hand; the trail without a host is better than a run that nobody can recover.
+        "host": func.coalesce(columns.host, literal_column("''")),
+        "started_at": func.coalesce(columns.started_at, columns.claimed_at, at),
+        "finished_at": at,
+        **{name: given.c[name] for name in _TOLD},
+    }
+    ended = select(*values.values()).join_from(given, job_runs, is_held(given)).where(given.c.outcome.is_not(None))
+    return insert(job_attempts).from_select(list(values), ended)
+
+
+@lru_cache(maxsize=1)
+def _leave_statement() -> Update:
+    """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
+    columns, given, at = job_runs.c, rows("given", LEASE | _NEXT), bindparam("at", type_=UtcTime())
+
+    succeeded = _is_one_of(given.c.event, Event.SUCCEED)
+    failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
+    blamed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP, Event.DROP)
+    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.HAND_BACK)
+    return (
+        update(job_runs)
+        .where(is_held(given))
+        .values(
+            **{name: given.c[name] for name in ("status", "attempts", "releases", "lease_expiries")},
+            run_at=func.coalesce(given.c.run_at, columns.run_at),
+            finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
+            failed_at=case((failed, at), else_=columns.failed_at),
+            # Counted from the first of the tries in a row that found it so; one that was never begun says nothing.
+            incompatible_at=case(
+                # Never later than now, whatever a clock has said once.
+                (and_(postponed, columns.incompatible_at > at), at),
+                (postponed, func.coalesce(columns.incompatible_at, at)),
+                (unseen, columns.incompatible_at),
+                else_=null(),
+            ),
+            error_type=case((succeeded, null()), (blamed, given.c.error_type), else_=columns.error_type),
+            last_error=case((succeeded, null()), (blamed, given.c.error), else_=columns.last_error),
+            result=case((succeeded, given.c.result), else_=columns.result),
+            output=null(),
+            updated_at=at,
+            **NO_LOCK,
+        )
+    )
+
+
+def _is_one_of(column: ColumnElement[Any], *values: str) -> ColumnElement[bool]:
+    return column.in_([literal_column(f"'{value}'") for value in values])

@@ -1,0 +1,136 @@
+"""What a lingering tick asks of the database while it waits, and what it tells the others.
+
+Every function that takes a connection expects to be in a transaction of ``Database``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, exists, func, literal_column, select, update
+
+from jobrunner.errors import ConnectionLost, JobrunnerError
+from jobrunner.lifecycle import CLAIMABLE
+from jobrunner.model import Owner
+from jobrunner.store import dialect
+from jobrunner.store.database import Database
+from jobrunner.store.dialect import now
+from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
+from jobrunner.store.ticks import earliest_claimable, earliest_overdue
+from jobrunner.store.views import job_expandable, job_recoverable
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What there is to do now; ``next_in`` is in how many seconds there will be more, infinite if that is not known."""
+
+    is_superseded: bool
+    is_due: bool
+    is_claimable: bool
+    next_in: float
+
+
+def say_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
+    """From here on this tick hears of every run of these types: an older one of its host and application may leave."""
+    listening = {"listening_at": now(), "types": _written(types), "application": application}
+    connection.execute(update(job_ticks).where(job_ticks.c.id == tick_id).values(**listening))
+
+
+def look_ahead(
+    connection: Connection, tick_id: int, owner: Owner, types: Collection[str] | None, application: str
+) -> Outlook:
+    """Whether a newer tick of the same host, application and types listens, what is due, and when there will be more.
+
+    One of another application has other handlers, and leaves to nobody what this one could run.
+    """
+    ticks = job_ticks.c
+    # By the primary key: behind this tick's own row there are a few at most.
+    relieved = exists(
+        select(ticks.id).where(
+            ticks.id > tick_id,
+            ticks.host == owner.host,
+            ticks.types == _written(types),
+            ticks.application == application,
+            ticks.listening_at.is_not(None),
+            ticks.finished_at.is_(None),
+        )
+    )
+    runs, definitions = job_runs.c, job_definitions.c
+    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    next_run = select(func.min(runs.run_at)).where(
+        runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
+        runs.run_at > now(),
+        ANY_RELEASES,
+    )
+    next_slot = select(func.min(definitions.next_run_at)).where(
+        definitions.schedule.is_not(None),
+        definitions.removed_at.is_(None),
+        definitions.paused_at.is_(None),
+        definitions.next_run_at > now(),
+    )
+    row = connection.execute(
+        select(
+            relieved.label("is_superseded"),
+            exists(select(job_expandable.c.id)).label("is_expandable"),
+            exists(select(job_recoverable.c.id)).label("is_recoverable"),
+            earliest_overdue().label("overdue_since"),
+            earliest_claimable().label("run_at"),
+            next_run.scalar_subquery().label("next_run_at"),
+            next_slot.scalar_subquery().label("next_slot_at"),
+            now().label("now"),
+        )
+    ).one()
+    return Outlook(
+        is_superseded=bool(row.is_superseded),
+        is_due=bool(row.is_expandable or row.is_recoverable or row.overdue_since is not None),
+        is_claimable=row.run_at is not None,
+        next_in=min(
+            ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
+            default=float("inf"),
+        ),
+    )
+
+
+def _written(types: Collection[str] | None) -> str:
+    return "" if types is None else ",".join(sorted(set(types)))
+
+
+class Listener:
+    """Tells that somebody has committed a run, on the connection of the tick's main loop, for as long as that lives.
+
+    ``descriptor`` and ``look_seconds`` as of ``dialect.Notifier``.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._notifier = database.write(dialect.open_notifier)
+        self._connection = database.connect()
+        self.is_paused = False
+        self.descriptor = self._notifier.descriptor
+        self.look_seconds = self._notifier.look_seconds
+
+    def notifications(self) -> int:
+        """How often it has rung since it was last asked. Raises ConnectionLost."""
+        try:
+            # The database opens a new connection by itself, on which nothing would be heard.
+            if self._database.is_on(self._connection):
+                return self._notifier.notifications()
+        except OSError:
+            pass
+        raise ConnectionLost(f"lost the connection to the database {self._database.location.label}")
+
+    def pause(self, *, paused: bool) -> None:
+        """Whether nobody is to ring. Raises DatabaseUnavailable."""
+        if paused != self.is_paused:
+            self._database.write(self._notifier.pause if paused else self._notifier.resume)
+            self.is_paused = paused
+
+    def close(self) -> None:
+        """Hear nothing more, and be rung for no more."""
+        with suppress(JobrunnerError):
+            if self._database.is_on(self._connection):
+                self.pause(paused=True)
+                self._database.write(self._notifier.take_down)
+        self._notifier.close()

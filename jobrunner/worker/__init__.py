@@ -1,0 +1,1 @@
+"""One tick in the parent process: it recovers, expands, claims, dispatches and finalizes."""

@@ -1,0 +1,217 @@
+"""One run's life in this tick, top to bottom: handed over, watched, stopped if need be, ended.
+
+The attempt knows the clock and its child; it does not know the database. What it makes of an end is an
+``AttemptResult``; the drain finalizes that.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from datetime import timedelta
+from enum import Enum
+
+from jobrunner import clock
+from jobrunner.children.frames import Frame
+from jobrunner.children.output import Tail
+from jobrunner.children.process import Process, describe_exit
+from jobrunner.children.protocol import OfRun, Report
+from jobrunner.children.python_child import ChildProcess
+from jobrunner.durations import format_duration
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.model import ClaimedRun, Policy
+
+_STACKS_SECONDS = 0.1
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Why(Enum):
+    """Why a handler is being stopped. Noted before the first signal, so that its death is never a riddle."""
+
+    TIMEOUT = "it ran out of time"
+    CANCEL = "its cancellation was requested"
+    SHUTDOWN = "the tick was told to stop"
+    UNRENEWED = "its lease could not be renewed in time"
+    LEASE_LOST = "its lease was lost"
+
+
+def run_frame(
+    run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float, slot: int | None
+) -> Frame:
+    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``.
+
+    ``slot`` is where it says that it begins the run, in the page of ``execute.begun``.
+    """
+    timeout = run.timeout
+    return {
+        "kind": "run",
+        "run_id": run.lease.run_id,
+        "job_type": run.job_type,
+        "payload": run.payload,
+        "attempt": run.attempt,
+        "max_attempts": run.max_attempts,
+        "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+        "lateness_seconds": run.lateness.total_seconds(),
+        "started_at": run.started_at.isoformat(),
+        "timeout_seconds": None if timeout is None else timeout.total_seconds(),
+        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
+        "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
+        "result_limit": result_limit,
+        "begin_before": begin_before,
+        "slot": slot,
+    }
+
+
+class Attempt:
+    """A claimed run in the hands of a process: its clock, and the steps by which it is stopped.
+
+    Make it before the process is told, so that its clock is never behind. ``began_at`` None: now.
+    """
+
+    def __init__(self, run: ClaimedRun, policy: Policy, process: Process, began_at: float | None = None) -> None:
+        self.run = run
+        self.policy = policy
+        self.process = process
+        self.tail: Tail = process.tail
+        self.began_at = clock.elapsed() if began_at is None else began_at
+        self.stopping: Why | None = None
+        # It ended in vain, and perhaps because somebody else than this tick has told it to.
+        self.was_told = False
+        self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
+        self._signals: list[tuple[float, str]] = []
+        self._bytes_seen = self.tail.bytes_written
+
+    def has_new_output(self) -> bool:
+        """Whether anything has been written since this was last asked."""
+        before, self._bytes_seen = self._bytes_seen, self.tail.bytes_written
+        return self._bytes_seen != before
+
+    def stop(self, why: Why, within: timedelta | None = None) -> bool:
+        """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
+
+        ``within`` None: the type's ``kill_after``; zero kills at once. The first reason stands, unless the
+        lease is gone: then nobody must work on, whatever came before. False: it is being stopped already.
+        """
+        if self.stopping is not None and (why is not Why.LEASE_LOST or self.stopping is Why.LEASE_LOST):
+            return False
+        self.stopping = why
+        now = clock.elapsed()
+        seconds = (self.policy.kill_after if within is None else within).total_seconds()
+        # The stacks a moment before: with two signals pending at once the kernel gives the second to another thread
+        # than the main one, which then sleeps on.
+        asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is Why.TIMEOUT else now
+        self._signals = [(asked_at, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
+        if why is Why.TIMEOUT:
+            self._signals.insert(0, (now, "stacks"))
+        if not seconds:
+            self._signals = [(now, "kill")]
+        self.advance()
+        return True
+
+    def advance(self) -> None:
+        """Take the step of stopping that is due by now."""
+        now = clock.elapsed()
+        while self._signals and self._signals[0][0] <= now:
+            self._send(self._signals.pop(0)[1])
+
+    def is_overdue(self) -> bool:
+        """Whether its time is over, stopped or not."""
+        return self._ends_at is not None and clock.elapsed() >= self._ends_at
+
+    def next_step_at(self) -> float | None:
+        """When it is to be stopped, or to take the next step of that; None: nothing is planned."""
+        return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
+
+    def _send(self, step: str) -> None:
+        if step == "stacks":
+            self.process.ask_for_stacks()
+        elif step == "ask":
+            self.process.terminate(group=True)
+        elif step == "interrupt":
+            self.process.terminate(group=False)
+        else:
+            self.process.kill()
+
+    def hear(self, message: OfRun) -> None:
+        """What the child says of this run that is neither progress nor report. There is nothing to expect."""
+
+    def reported(self, report: Report) -> AttemptResult:
+        """What the child's own report means."""
+        if report.outcome == "succeeded":
+            # Done is done, also after a request to stop: doing it again would be worse.
+            return AttemptResult(Outcome.SUCCEEDED, output=self.tail.text(), result=report.result)
+        ending = AttemptResult(
+            outcome=Outcome.FAILED,
+            error_type=report.error_type,
+            error=report.error,
+            traceback=report.traceback,
+            output=self.tail.text(),
+        )
+        if self.stopping is not None:
+            return self._stopped(ending)
+        self.was_told = report.was_told
+        if report.outcome == "incompatible":
+            return replace(ending, outcome=Outcome.INCOMPATIBLE)
+        if report.outcome in ("discarded", "snoozed"):
+            ending = replace(ending, outcome=Outcome(report.outcome))
+        wait = self.policy.backoff.wait(self.run.attempt) if report.wait is None else report.wait
+        return replace(ending, wait=wait)
+
+    def died(self) -> AttemptResult:
+        """What the death of the process means."""
+        is_late = self._ends_at is not None and clock.elapsed() >= self._ends_at
+        if self.stopping is None and is_late and self.process.exit_status == -signal.SIGALRM:
+            # Its own last resort: this tick stood still when it should have stopped it.
+            self.stopping = Why.TIMEOUT
+        ending = self._crashed()
+        if self.stopping is not None:
+            return self._stopped(ending)
+        self.was_told = self._may_be_told(ending)
+        return ending
+
+    def _may_be_told(self, ending: AttemptResult) -> bool:
+        return ending.exit_signal in STOP_SIGNALS
+
+    def stopped_with_its_tick(self, ending: AttemptResult) -> AttemptResult:
+        """What it means that it ended so at the moment when the tick, too, was told to stop."""
+        self.stopping = Why.SHUTDOWN
+        return self._stopped(ending)
+
+    def _crashed(self) -> AttemptResult:
+        status = self.process.exit_status
+        is_silent = isinstance(self.process, ChildProcess) and self.process.killed_as_silent
+        how = "hung up on its parent" if is_silent else describe_exit(status)
+        return AttemptResult(
+            outcome=Outcome.CRASHED,
+            error_type="crashed",
+            error=f"the handler's process {how}",
+            traceback=self.process.stacks(),
+            output=self.tail.text(),
+            exit_signal=-status if status is not None and status < 0 else None,
+            wait=self.policy.backoff.wait(self.run.attempt),
+        )
+
+    def _stopped(self, ending: AttemptResult) -> AttemptResult:
+        assert self.stopping is not None
+        killed = "; it had to be killed" if ending.exit_signal == signal.SIGKILL else ""
+        if self.stopping is Why.TIMEOUT:
+            limit = format_duration(self.run.timeout or timedelta(0))
+            return replace(
+                ending,
+                outcome=Outcome.TIMED_OUT,
+                error_type="timeout",
+                error=f"timed out after {limit}{killed}",
+                traceback=self.process.stacks() or ending.traceback,
+                wait=self.policy.backoff.wait(self.run.attempt),
+            )
+        if self.stopping is Why.CANCEL:
+            return replace(ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
+        if self.stopping is Why.SHUTDOWN and self.policy.on_stop == "drop":
+            error = f"stopped because {self.stopping.value}; on_stop is drop{killed}"
+            return replace(ending, outcome=Outcome.DROPPED, error_type="dropped", error=error)
+        return replace(
+            ending,
+            outcome=Outcome.RELEASED,
+            error_type="released",
+            error=f"stopped because {self.stopping.value}{killed}",
+        )

@@ -1,0 +1,34 @@
+"""Back-pressure: makes the limits that this host's code states known to the database, which every way in asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from jobrunner.errors import LimitHeld
+from jobrunner.log import Log
+from jobrunner.model import Policy
+from jobrunner.store import backpressure
+from jobrunner.store.database import Connection, Database
+
+
+def declare_limits(database: Database, policies: Sequence[Policy], log: Log) -> None:
+    """Write what differs; a type that has no limit any more loses that of its row. Raises DatabaseUnavailable.
+
+    Hosts with different code in turn write different limits: the last one to say so counts.
+    """
+    differing = database.read(partial(backpressure.differing, policies=policies))
+    if not differing:
+        return
+
+    def work(connection: Connection) -> None:
+        with backpressure.not_for_long(connection):
+            backpressure.declare(connection, differing)
+
+    try:
+        database.write(work)
+    except LimitHeld as error:
+        log.warning("limit", result="next tick", error=str(error))
+        return
+    for policy in differing:
+        log.info("limit", job_type=policy.job_type, max_waiting=policy.max_waiting, result=policy.when_full)

@@ -1,0 +1,172 @@
+"""Scheduling: which slots of a definition are due, and what is made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from jobrunner import clock
+from jobrunner.errors import DatabaseHeld, JobrunnerError, LimitHeld, RowHeld, RowRefused, UsageError
+from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.log import Log
+from jobrunner.model import Definition
+from jobrunner.schedules import slot_plan
+from jobrunner.schedules.declare import check
+from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
+from jobrunner.settings.config import Config
+from jobrunner.store import expansion, schedules, ticks
+from jobrunner.store.database import Connection, Database
+from jobrunner.store.schedules import Expanded
+from jobrunner.text import one_line
+from jobrunner.worker.backpressure import declare_limits
+
+T = TypeVar("T")
+_FIRST_BATCH, _LARGEST_BATCH = 100, 1000
+_QUICK_SECONDS = 0.25
+
+
+def plan(
+    definition: Definition,
+    now: datetime,
+    unfinished: Unfinished = NOTHING_UNFINISHED,
+    /,
+    *,
+    payload_limit: int = DEFAULT_LIMIT_BYTES,
+) -> Expansion:
+    """What the slots in (watermark, now] ask for, by the definition's policy.
+
+    All of them are seen, however late the tick comes: never "does now match". A definition that cannot be read
+    gives a ``problem``.
+    """
+    try:
+        # Whoever wrote the row by hand was not checked by anybody yet.
+        if definition.problem is not None:
+            raise UsageError(definition.problem)
+        recurrence = check(definition, payload_limit)
+    except UsageError as error:
+        return Expansion(problem=one_line(str(error)))
+    return slot_plan.plan_slots(definition, recurrence, now, unfinished)
+
+
+def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+    """Expand every definition that is due. One that cannot be read is recorded and passed over."""
+    # Commands are known without starting a child; the limits of handlers come with the first child's greeting. An idle
+    # tick does not look at them: whoever enqueues states the limits that it knows, too.
+    if config.commands:
+        is_due: bool = database.read(ticks.is_anything_due)
+        if is_due:
+            declare_limits(database, [command.policy for command in config.commands.values()], log)
+    if database.read(lambda connection: schedules.expandable(connection, 1)):
+        _Expander(config, database, log, counts).expand()
+
+
+class _Expander:
+    """Expands in batches, but one by one what has a limit, and passes over what the database refuses."""
+
+    def __init__(self, config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+        self._database = database
+        self._log = log
+        self._counts = counts
+        self._plan = partial(plan, payload_limit=config.payload_limit)
+        # Each at most once a tick, however soon its next slot comes.
+        self._seen: set[int] = set()
+        self._held: set[str] = set()
+
+    def expand(self) -> None:
+        size = _FIRST_BATCH
+        while True:
+            began = clock.elapsed()
+            try:
+                found = self._expand_batch(size)
+            except RowRefused as error:
+                # Halved until what is refused stands alone; everything in front of it goes its way meanwhile.
+                if size == 1:
+                    self._pass_over(error)
+                size = max(1, size // 2)
+                continue
+            except RowHeld as error:
+                # One by one from the first: each wait takes a while.
+                if size == 1:
+                    self._postpone(error, error.definition_ids)
+                size = 1
+                continue
+            if found < size:
+                return
+            # After a long absence a slot can take milliseconds, and whoever else writes waits for the transaction.
+            is_quick = clock.elapsed() - began < _QUICK_SECONDS
+            size = min(_LARGEST_BATCH, size * 2) if is_quick else max(1, size // 2)
+
+    def _expand_batch(self, size: int) -> int:
+        batch = self._committed(lambda each: expansion.expand_many(each, size, self._seen, self._plan))
+        for expanded in batch.expanded:
+            _report(expanded, self._log, self._counts)
+        for definition in batch.limited:
+            self._expand_limited(definition)
+        self._seen.update(batch.definition_ids)
+        return len(batch.definition_ids)
+
+    def _committed(self, work: Callable[[Connection], T]) -> T:
+        written = self._database.write(work)
+        self._database.hit("expand.committed")
+        return written
+
+    def _expand_limited(self, definition: Definition) -> None:
+        try:
+            if definition.job_type in self._held:
+                # It would be waited for as long as for the first one of its type.
+                raise LimitHeld("another transaction held the limit of its type a moment ago")
+            expanded = self._committed(lambda each: expansion.expand(each, definition.id, self._plan))
+        except LimitHeld as error:
+            self._held.add(definition.job_type)
+            # Its watermark has not moved: the next tick sees the same slot.
+            self._log.warning("postponed", definition_id=definition.id, result="next tick", error=str(error))
+            return
+        except RowRefused as error:
+            self._pass_over(error)
+            return
+        except DatabaseHeld as error:
+            self._postpone(error, [definition.id])
+            return
+        if expanded is not None:
+            _report(expanded, self._log, self._counts)
+
+    def _postpone(self, error: JobrunnerError, definition_ids: Sequence[int]) -> None:
+        # Their watermarks have not moved: the next tick sees the same slots.
+        for definition_id in definition_ids:
+            self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
+        self._seen.update(definition_ids)
+
+    def _pass_over(self, error: RowRefused) -> None:
+        for definition_id in error.definition_ids:
+            note = partial(schedules.note_refused, definition_id=definition_id, problem=str(error))
+            _report(self._database.write(note), self._log, self._counts)
+        self._seen.update(error.definition_ids)
+
+
+def _report(expanded: Expanded, log: Log, counts: Counter[str]) -> None:
+    definition, asked = expanded.definition, expanded.expansion
+    if expanded.is_new_problem:
+        log.error("schedule", schedule=definition.name, result="cannot be read", error=asked.problem)
+    fields = {"schedule": definition.name, "job_type": definition.job_type}
+    counts["expanded"] += len(expanded.run_ids)
+    if expanded.run_ids:
+        span: dict[str, Any] = {"run_id": expanded.run_ids[-1], "slot": str(asked.slots[-1])}
+        if len(expanded.run_ids) > 1:
+            span |= {"runs": len(expanded.run_ids), "first": str(asked.slots[0])}
+        log.info("expanded", **fields, **span, result="queued")
+    if expanded.already:
+        log.info("expanded", **fields, slots=expanded.already, result="had their runs already")
+    for stretch in asked.skipped:
+        counts["skipped"] += stretch.count
+        span = {"slots": stretch.count, "first": str(stretch.first), "last": str(stretch.last)}
+        if expanded.full is not None and stretch.reason == "max_waiting":
+            span["max_waiting"] = expanded.full.max_waiting
+        log.warning("skipped", **fields, **span, result=stretch.reason)
+    for run_id in expanded.replaced:
+        counts["replaced"] += 1
+        log.warning("replaced", **fields, run_id=run_id, by=expanded.run_ids[-1], result="cancelled")
+    if asked.ended is not None:
+        log.info("schedule", **fields, result="ended", reason=asked.ended)

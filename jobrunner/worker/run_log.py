@@ -1,0 +1,40 @@
+"""One log line for each thing that happens to a run."""
+
+from __future__ import annotations
+
+from jobrunner.lifecycle import Event
+from jobrunner.log import Log
+from jobrunner.model import ClaimedRun
+from jobrunner.store.finalize import Ended
+
+_WORDS = {
+    Event.SUCCEED: "succeeded",
+    Event.FAIL: "failed",
+    Event.POSTPONE: "postponed",
+    Event.GIVE_UP: "dead",
+    Event.CANCEL: "cancelled",
+    Event.RELEASE: "released",
+    Event.DROP: "dropped",
+    Event.HAND_BACK: "released",
+}
+
+_WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
+
+
+def log_claimed(log: Log, run: ClaimedRun) -> None:
+    """A run was claimed and its attempt begins."""
+    log.info("claimed", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="running")
+
+
+def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
+    """An attempt has ended; returns the word that is counted for it."""
+    decision = ended.decision
+    word = _WORDS[decision.event]
+    fields = {"run_id": ended.run_id, "job_type": ended.job_type, "attempt": ended.attempt, "result": word}
+    if decision.error is not None:
+        fields |= {"error_type": decision.error_type, "error": decision.error}
+    if decision.event in (Event.FAIL, Event.POSTPONE):
+        fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
+    say = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
+    say("recovered" if recovered else word, **fields)
+    return word

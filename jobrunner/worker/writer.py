@@ -1,0 +1,58 @@
+"""Writing beside the main loop: a thread with a connection of its own, for writes that others need not wait for."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from jobrunner.store.database import Database
+from jobrunner.worker.watchdog import TickThread, Watchdog
+
+T = TypeVar("T")
+
+
+class Writer(TickThread, Generic[T]):
+    """One write at a time. Every method but ``run`` is for the main thread; ``wake`` ends its wait for the answer."""
+
+    def __init__(self, main: Database, watch: Watchdog, wake: Callable[[], None]) -> None:
+        super().__init__(name="jobrunner-writer", daemon=True)
+        self._database = main.twin()
+        self._watch = watch
+        self._wake = wake
+        self._asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+        watch.add(self._database)
+
+    def ask(self, work: Callable[[Database], T]) -> None:
+        """Have this done. Whoever asks takes its answer before asking again."""
+        self._asked.put(work)
+
+    def answer(self) -> T | Exception | None:
+        """What the work has returned or raised; None: it is under way."""
+        with suppress(queue.Empty):
+            return self._answers.get_nowait()
+        return None
+
+    def close(self) -> None:
+        """End the thread and its connection, after the work that is under way."""
+        self._asked.put(None)
+        if self.is_alive():
+            self.join(timeout=1)
+        if self.is_alive():
+            self._database.cut()
+            self.join(timeout=5)
+        self._watch.remove(self._database)
+        self._database.close()
+
+    def run(self) -> None:
+        """Work until closed."""
+        while (work := self._asked.get()) is not None:
+            answer: Any
+            try:
+                answer = work(self._database)
+            except Exception as error:  # noqa: BLE001 - it is the answer
+                answer = error
+            self._answers.put(answer)
+            self._wake()
