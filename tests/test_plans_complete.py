@@ -18,7 +18,7 @@ from jobrunner.store.location import locate
 
 STORE = Path(jobrunner.store.__file__).parent
 # What carries the statements, or runs once.
-BELOW = ("bare", "database", "handwritten", "migrate")
+BELOW = ("database", "migrate", "raw_driver", "tolerant_decode")
 CONNECTED = ("connection", "caller")
 
 

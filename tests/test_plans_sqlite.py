@@ -68,16 +68,16 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
     assert used["claims.claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
     assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    for name in ("runs.enqueue of a limited type", "runs.insert_if_room", "limits.find_room"):
+    for name in ("enqueue.enqueue of a limited type", "enqueue.insert_if_room", "backpressure.find_room"):
         assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
-    for name in ("ticks.is_anything_due", "the idle statement", "listening.look_ahead"):
+    for name in ("ticks.is_anything_due", "the idle statement", "listen.look_ahead"):
         assert "job_runs_due (run_at<?)" in used[name], (name, used[name])
     for name in (
         "ticks.is_anything_due",
         "the idle statement",
-        "endings.recover",
-        "endings.expired_runs",
-        "endings.held_runs",
+        "finalize.recover",
+        "finalize.expired_runs",
+        "finalize.held_runs",
         "claims.claim",
     ):
         assert "job_runs_lease" in used[name], (name, used[name])
@@ -87,8 +87,8 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "holding.renew",
         "holding.report",
         "claims.start",
-        "endings.finalize",
-        "endings.finalize_all",
-        "runs.cancel",
+        "finalize.finalize",
+        "finalize.finalize_all",
+        "admin.cancel",
     ):
         assert "PRIMARY KEY" in used[name], (name, used[name])
