@@ -79,9 +79,9 @@ ASKED_FOR = f"{AT_ONCE}::test_a_suspect_is_claimed_only_by_who_asks_for_it_alone
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 ALONE = f"{POISON}::test_a_suspect_is_started_alone_in_its_tick"
 
-NOTED = "        self._suspect_at_work = self._checks_suspects = bool(claimed.runs)\n"
+NOTED = "        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)\n"
 LOOKED = """\
-        if self._in_hand.attempts or self._staff.has_waiting() or not self._staff.is_settled():
+        if self._hand.count(*AT_WORK_PHASES, Phase.WAITING) or not self._pools.make_ready():
             return
 """
 
@@ -142,36 +142,43 @@ MUTATIONS = (
     Mutation(
         "beats while the main loop stands still",
         "jobrunner/worker/heartbeat.py",
-        "        if clock.elapsed() - self._turned_at > self._lease_seconds / 2:\n            return False\n",
+        "        if clock.elapsed() - self._step_at > self._lease_seconds / 2:\n            return False\n",
         "",
         [STALL],
     ),
     Mutation(
         "no beat after a stall",
         "jobrunner/worker/heartbeat.py",
-        "        if stalled and self._held:\n",
+        "        if stalled and len(self._hand):\n",
         "        if False:\n",
         [AFTER_STALL],
     ),
     Mutation(
         "a beat's leases counted from its answer",
         "jobrunner/worker/heartbeat.py",
-        "        self.renewed(renewal.renewed, sent_at)\n",
-        "        self.renewed(renewal.renewed, clock.elapsed())\n",
+        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
+        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
         "a claim's leases counted from its answer",
         "jobrunner/worker/claimer.py",
-        "        return self._have(request, claim, renewal, sent_at)\n",
-        "        return self._have(request, claim, renewal, clock.elapsed())\n",
-        [AGE, AGE_ALONG],
+        "        return self._take_in_hand(request, claim, sent_at)\n",
+        "        return self._take_in_hand(request, claim, clock.elapsed())\n",
+        [AGE],
+    ),
+    Mutation(
+        "a claim's renewals counted from its answer",
+        "jobrunner/worker/claimer.py",
+        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
+        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        [AGE_ALONG],
     ),
     Mutation(
         "a finalize's renewals counted from its answer",
         "jobrunner/worker/finalizer.py",
-        "        self._heartbeat.renewed(renewal.renewed, sent_at)\n",
-        "        self._heartbeat.renewed(renewal.renewed, clock.elapsed())\n",
+        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
+        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
@@ -184,7 +191,7 @@ MUTATIONS = (
     Mutation(
         "a handler is not killed before its lease ends",
         "jobrunner/worker/heartbeat.py",
-        "                self._kill(lease)\n",
+        "                attempt.process.kill()\n",
         "                pass\n",
         [FENCE],
     ),
@@ -242,15 +249,15 @@ MUTATIONS = (
     Mutation(
         "a group not parted after a lost connection",
         "jobrunner/worker/finalizer.py",
-        "                self._part(group, 1)\n",
-        "                pass\n",
+        "                    write.group_size = 1\n",
+        "                    pass\n",
         [f"{AT_ONCE}::test_a_run_that_costs_each_write_its_connection_costs_only_its_own"],
     ),
     Mutation(
         "a group not parted after an error",
         "jobrunner/worker/finalizer.py",
-        "            self._part(group, max(1, len(group) // 2))\n",
-        "",
+        "            write.group_size = max(1, len(group) // 2)\n",
+        "            pass\n",
         ["tests/test_finalize_groups.py::test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back"],
     ),
     # Transactions.
@@ -295,14 +302,14 @@ MUTATIONS = (
         "a suspect not alone: others are claimed beside it",
         "jobrunner/worker/loop.py",
         NOTED,
-        "        self._suspect_at_work = self._checks_suspects = False\n",
+        "        self._is_quarantined_at_work = self._is_quarantined_due = False\n",
         [ALONE],
     ),
     Mutation(
         "a suspect not alone: the next one is claimed beside it",
         "jobrunner/worker/loop.py",
         NOTED,
-        "        self._checks_suspects = bool(claimed.runs)\n",
+        "        self._is_quarantined_due = bool(claimed.runs)\n",
         [ALONE],
         more=((LOOKED, ""),),
     ),
@@ -310,7 +317,7 @@ MUTATIONS = (
         "a suspect not noted as at work",
         "jobrunner/worker/loop.py",
         NOTED,
-        "        self._checks_suspects = bool(claimed.runs)\n",
+        "        self._is_quarantined_due = bool(claimed.runs)\n",
         [ALONE],
         "the look before the next suspect is claimed sees it, too; the note spares the loop to turn in vain meanwhile",
     ),

@@ -13,17 +13,14 @@ from sqlalchemy import Connection, ExceptionContext, event
 from harness import Database, sqlite_only
 from harness.at_work import LEASE, OWNER, running
 from harness.invariants import outcomes, snapshot, statuses
+from harness.tick_parts import tick_parts
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.log import Silence
 from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_tick
-from jobrunner.worker.heartbeat import Heartbeat
-from jobrunner.worker.watchdog import Watchdog
 
 
 class Undone(Exception):
@@ -212,7 +209,7 @@ def test_what_was_applied_without_an_answer_is_told_from_what_was_lost(store: St
     database.execute("UPDATE job_attempts SET error_type = 'lease_expired' WHERE run_id = ?", [leases[2].run_id])
     ended = [snapshot(database, lease.run_id) for lease in leases[:3]]
     # One of them is named twice: a second end of one attempt must not be written.
-    answers = finalize(store, [*leases, leases[4]], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
+    answers = finalize_together(store, [*leases, leases[4]], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     applied, lost = Refusal.ALREADY_APPLIED, Refusal.LEASE_LOST
     assert [answer if isinstance(answer, Refusal) else None for answer in answers] == [
         *(applied, applied, lost, None, None, applied),
@@ -264,15 +261,11 @@ def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(d
 
 @sqlite_only
 def test_a_write_renews_along_the_way_only_the_leases_that_are_due(store: Store, database: Database) -> None:
-    watch = Watchdog(Waits.of(of_tick(LEASE)))
-    heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
     fresh, stale = running(database, 2)
     eighth = LEASE.total_seconds() / 8
-    heartbeat.hold([fresh], clock.elapsed() - eighth / 2)
-    heartbeat.hold([stale], clock.elapsed() - eighth * 2)
-    assert heartbeat.due() == [stale]
-    heartbeat.renewed([stale], clock.elapsed())
-    assert heartbeat.due() == []
-    heartbeat.let_go(fresh, stale)
-    assert heartbeat.held() == []
-    heartbeat.close()
+    with tick_parts(database) as tick:
+        tick.take([fresh], clock.elapsed() - eighth / 2)
+        (due,) = tick.take([stale], clock.elapsed() - eighth * 2)
+        assert tick.hand.due() == [due]
+        tick.hand.note_renewed([stale], clock.elapsed())
+        assert tick.hand.due() == []

@@ -16,7 +16,7 @@ def test_the_older_leaves_once_the_newer_listens(jobrunner: Commands, app: App, 
     check_left_quietly(older)
     first, second = database.query("SELECT * FROM job_ticks ORDER BY id")
     assert first["finished_at"] >= second["listening_at"]
-    assert [line["result"] for line in log_lines(jobrunner, "linger")].count("relieved") == 1
+    assert [line["result"] for line in log_lines(jobrunner, "linger")].count("superseded") == 1
     wait_for_success(database, queue(database, "append"))
     assert newer.poll() is None
     stop(newer)
@@ -77,7 +77,7 @@ def test_the_older_sees_its_run_to_the_end(jobrunner: Commands, app: App, databa
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     wait_until_running(database, run_id)
     newer = linger(jobrunner, count=2)
-    wait_for(lambda: any(line["result"] == "relieved" for line in log_lines(jobrunner, "linger")))
+    wait_for(lambda: any(line["result"] == "superseded" for line in log_lines(jobrunner, "linger")))
     wait_for_success(database, queue(database, "append"))
     assert (older.poll(), status_of(database, run_id)) == (None, "running")
     app.release("go")
@@ -94,7 +94,7 @@ def test_the_places_of_the_host_hold_over_both(jobrunner: Commands, app: App, da
         wait_until_running(database, run_id)
     second = [queue(database, "wait_for", {"path": str(app.path("c"))}) for _ in range(3)]
     newer = linger(jobrunner, "--concurrency", "2", count=2)
-    wait_for(lambda: any(line["result"] == "relieved" for line in log_lines(jobrunner, "linger")))
+    wait_for(lambda: any(line["result"] == "superseded" for line in log_lines(jobrunner, "linger")))
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 2
     app.release("a")
     # A place is free: the newer one takes it, and only that one.

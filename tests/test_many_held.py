@@ -1,7 +1,5 @@
 """A tick with very many runs in hand: all their leases are renewed, and it takes no more than it can hold."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,17 +8,9 @@ import pytest
 from harness import Database
 from harness.database import numbers
 from harness.invariants import insert_runs
-from jobrunner import clock
-from jobrunner.children.begun_page import BegunPage
-from jobrunner.log import Silence
+from harness.tick_parts import tick_parts
 from jobrunner.model import Lease, Owner, Policy
-from jobrunner.settings.config import load
-from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_tick
-from jobrunner.worker.claimer import Claimer
-from jobrunner.worker.heartbeat import Heartbeat
-from jobrunner.worker.watchdog import Watchdog
+from jobrunner.worker.claimer import Wanted
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)
@@ -33,18 +23,6 @@ FROM (SELECT job_ticks.started_at AS at FROM job_ticks) AS ticks,
 """
 
 
-@contextmanager
-def heartbeat(database: Database, every: timedelta = LEASE / 4) -> Iterator[tuple[Store, Heartbeat]]:
-    store = Store(locate(database.url), patience=timedelta(seconds=20))
-    watch = Watchdog(Waits.of(of_tick(LEASE)))
-    beating = Heartbeat(store, watch, lease=LEASE, every=every, log=Silence(), wake=lambda: None)
-    try:
-        yield store, beating
-    finally:
-        beating.close()
-        store.close()
-
-
 @pytest.mark.promise("P2", "P6")
 def test_more_leases_than_a_statement_has_parameters_are_all_renewed(database: Database) -> None:
     count = MOST_PARAMETERS + 1
@@ -53,8 +31,9 @@ def test_more_leases_than_a_statement_has_parameters_are_all_renewed(database: D
     )
     database.execute(f"{AT_WORK} ({numbers(database, count)}) AS numbers")
     leases = [Lease(row["id"], "t") for row in database.query("SELECT id FROM job_runs")]
-    with heartbeat(database, every=timedelta(milliseconds=1)) as (_, beating):
-        beating.hold(leases, clock.elapsed())
+    with tick_parts(database, heartbeat=timedelta(milliseconds=1)) as tick:
+        beating = tick.heartbeat
+        tick.take(leases)
         beating.start()
         database.wait_until("SELECT count(heartbeat_at) = ? AS beaten FROM job_runs", [count], 30)
         assert beating.news.empty()
@@ -62,10 +41,8 @@ def test_more_leases_than_a_statement_has_parameters_are_all_renewed(database: D
 
 def test_a_tick_claims_no_more_than_it_can_hold(database: Database, tmp_path: Path) -> None:
     insert_runs(database, 5, "known")
-    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
-    with heartbeat(database) as (store, beating):
-        claimer = Claimer(config, OWNER, store, beating, Silence(), BegunPage(None))
-        beating.hold([Lease(number, "other") for number in range(10_000, 19_997)], clock.elapsed())
-        policies = [Policy("known")]
-        assert len(claimer.take(policies, 5, busy=0).runs) == 3
-        assert claimer.take(policies, 5, busy=0).runs == []
+    with tick_parts(database) as tick:
+        tick.take([Lease(number, "other") for number in range(10_000, 19_997)])
+        wanted = Wanted([Policy("known")], 5)
+        assert len(tick.claimer.take(wanted).runs) == 3
+        assert tick.claimer.take(wanted).runs == []

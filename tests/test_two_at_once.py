@@ -1,9 +1,7 @@
 """Two transactions at once, in an order that the test decides: what may each take from the other?"""
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,24 +11,18 @@ import pytest
 from sqlalchemy import Connection, event
 
 from harness import Database, PostgresDatabase, postgresql_only, wait_for
-from harness.at_work import OWNER, running
+from harness.at_work import running
 from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.plan_calls import KEPT, request
-from jobrunner import clock
+from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.log import Silence
-from jobrunner.model import ClaimedRun, Lease, Owner
-from jobrunner.settings.config import load
+from jobrunner.model import Lease, Owner
 from jobrunner.store import admin, claims, expansion, finalize, holding, overlap, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
-from jobrunner.store.waits import Waits, of_tick
 from jobrunner.worker import recovery
-from jobrunner.worker.finalizer import Finalizer
-from jobrunner.worker.heartbeat import Heartbeat
-from jobrunner.worker.watchdog import Watchdog
 
 LEASE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -187,7 +179,7 @@ def test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped(
     """A lease that ends while the leftovers of others are killed: its own handler may be at work still."""
     at = database.now() - LEASE
     (seen,) = running(database, 1, locked_until=at, host="here")
-    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path), "JOBRUNNER_HOST": "here"})
+    context = context_of(database, store, state_dir=tmp_path)
     late: list[Lease] = []
 
     def expire_meanwhile(_: Connection) -> None:
@@ -196,10 +188,10 @@ def test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped(
             late.extend(running(database, 1, locked_until=at, host="a", locked_by="a:1:a"))
 
     event.listen(store._engine, "commit", expire_meanwhile)
-    recovery.recover(config, store, Silence(), Counter())
+    recovery.recover(context)
     assert outcomes(database, seen.run_id) == ["lease_expired"]
     assert outcomes(database, late[0].run_id) == []
-    recovery.recover(config, store, Silence(), Counter())
+    recovery.recover(context)
     assert outcomes(database, late[0].run_id) == ["lease_expired"]
     assert_consistent(database)
 
@@ -233,14 +225,11 @@ def test_a_run_that_costs_each_write_its_connection_costs_only_its_own(
         f"CREATE TRIGGER break_off BEFORE UPDATE ON job_runs FOR EACH ROW WHEN (OLD.id = {bad})"
         " EXECUTE FUNCTION break_off()"
     )
-    config = load({"JOBRUNNER_DATABASE_URL": database.url, "HOME": str(tmp_path)})
-    watch = Watchdog(Waits.of(of_tick(LEASE)))
-    heartbeat = Heartbeat(store, watch, lease=LEASE, every=LEASE / 4, log=Silence(), wake=lambda: None)
-    finalizer = Finalizer(config, OWNER, store, heartbeat, Silence(), Counter(), watch, lambda: None)
-    with closing(heartbeat):
-        heartbeat.hold(leases, clock.elapsed())
-        for lease in leases:
-            finalizer.add(claimed_run(database, lease), AttemptResult(Outcome.SUCCEEDED))
+    with tick_parts(database) as tick:
+        finalizer = tick.finalizer
+        for held in tick.take(leases):
+            tick.work(held)
+            tick.end(held, AttemptResult(Outcome.SUCCEEDED))
 
         def write() -> bool:
             finalizer.work()
@@ -251,8 +240,3 @@ def test_a_run_that_costs_each_write_its_connection_costs_only_its_own(
         database.execute("DROP TRIGGER break_off ON job_runs")
         wait_for(lambda: finalizer.work() or finalizer.is_settled(), 10, database.describe)
     assert statuses(database) == {"succeeded": 3}
-
-
-def claimed_run(database: Database, lease: Lease) -> ClaimedRun:
-    now = database.now()
-    return ClaimedRun(lease, "known", {}, 1, 3, None, now, None, now)

@@ -7,60 +7,22 @@ import selectors
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.command_child import CommandLine, CommandProcess
+from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.messages import Importing, Report
 from jobrunner.children.process import Process, describe_exit
 from jobrunner.children.process_groups import GroupFile
-from jobrunner.children.protocol import Handshake, Importing, OfChild, OfRun, Report, of_child, of_run
+from jobrunner.children.protocol import Handshake, OfChild, of_child, of_run
 from jobrunner.children.python_child import ChildPlan, ChildProcess
-from jobrunner.model import Policy
 from jobrunner.text import one_line
 
 _GOODBYE_SECONDS = 1.0
 _UNBURIED_SECONDS = 5.0
 _DYING_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted.
-
-    ``misfits`` says of each payload that it was asked about why it does not fit, None where it does.
-    """
-
-    child: ChildProcess
-    policies: list[Policy]
-    schedules: list[dict[str, Any]] = field(default_factory=list)
-    misfits: list[str | None] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class StartFailed:
-    """A child never became ready. ``reason`` names the module."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a child says of a run. Whether it works on that run is not looked up yet."""
-
-    child: ChildProcess
-    message: OfRun
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """A command has ended, or a child that was not asked to leave. Its group has been killed."""
-
-    process: Process
-
-
-Event = Ready | StartFailed | Said | Died
 
 
 @dataclass(slots=True)
@@ -106,19 +68,19 @@ class Supervisor:
         return len(self._starting)
 
     def wake(self) -> None:
-        """Make the current or next ``turn`` return at once."""
+        """Make the current or next ``poll`` return at once."""
         with suppress(BlockingIOError):
             os.write(self.wake_descriptor, b"\0")
 
     def spawn(self) -> None:
-        """Start a child; a later turn tells when it is ready. Raises OSError when the host cannot start any."""
+        """Start a child; a later poll tells when it is ready. Raises OSError when the host cannot start any."""
         child = ChildProcess(self._plan)
         # Noted before it can have children of its own: it has not been told what to import yet.
         self._watch(child)
         self._starting[child] = _Start()
 
     def start_command(self, line: CommandLine) -> CommandProcess:
-        """Start a command; a later turn tells of its end. Raises OSError when the host cannot start any."""
+        """Start a command; a later poll tells of its end. Raises OSError when the host cannot start any."""
         process = CommandProcess(line, self._plan.mark)
         self._watch(process)
         process.go()
@@ -131,7 +93,7 @@ class Supervisor:
             self._selector.register(descriptor, selectors.EVENT_READ, process)
 
     def watch(self, descriptor: int) -> None:
-        """Have a turn end when the descriptor is readable, too."""
+        """Have a poll end when the descriptor is readable, too."""
         self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
 
     def acquire(self) -> ChildProcess:
@@ -146,7 +108,7 @@ class Supervisor:
             child.forget_output()
             self.idle.append(child)
 
-    def turn(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
+    def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
         events: list[Event] = []
         self._ask_who_can_write()
@@ -183,7 +145,7 @@ class Supervisor:
                 for process in self._all:
                     process.kill()
             self.idle.clear()
-            for event in self.turn(0.02):
+            for event in self.poll(0.02):
                 if isinstance(event, Died):
                     event.process.close()
         self._selector.close()
@@ -249,7 +211,7 @@ class Supervisor:
             if process.poll():
                 process.read_output()
                 if isinstance(process, ChildProcess):
-                    # Its last words may have come after this turn's look at its channel.
+                    # Its last words may have come after this poll's look at its channel.
                     yield from self._listen(process)
                 yield from self._forget(process)
 
@@ -305,7 +267,7 @@ def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> 
     try:
         supervisor.spawn()
         while True:
-            for event in supervisor.turn(1.0):
+            for event in supervisor.poll(1.0):
                 if isinstance(event, Ready | StartFailed):
                     return event
     finally:

@@ -1,7 +1,7 @@
 """One run's life in this tick, top to bottom: handed over, watched, stopped if need be, ended.
 
 The attempt knows the clock and its child; it does not know the database. What it makes of an end is an
-``AttemptResult``; the drain finalizes that.
+``AttemptResult``; the finalizer writes that.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from datetime import timedelta
 from enum import Enum
 
 from jobrunner import clock
-from jobrunner.children.frames import Frame
+from jobrunner.children.messages import Report
 from jobrunner.children.output import Tail
 from jobrunner.children.process import Process, describe_exit
-from jobrunner.children.protocol import OfRun, Report
+from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.durations import format_duration
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -25,41 +25,14 @@ _STACKS_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class Why(Enum):
-    """Why a handler is being stopped. Noted before the first signal, so that its death is never a riddle."""
+class StopReason(Enum):
+    """StopReason a handler is being stopped. Noted before the first signal, so that its death is never a riddle."""
 
     TIMEOUT = "it ran out of time"
     CANCEL = "its cancellation was requested"
     SHUTDOWN = "the tick was told to stop"
     UNRENEWED = "its lease could not be renewed in time"
     LEASE_LOST = "its lease was lost"
-
-
-def run_frame(
-    run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float, slot: int | None
-) -> Frame:
-    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``.
-
-    ``slot`` is where it says that it begins the run, in the page of ``execute.begun``.
-    """
-    timeout = run.timeout
-    return {
-        "kind": "run",
-        "run_id": run.lease.run_id,
-        "job_type": run.job_type,
-        "payload": run.payload,
-        "attempt": run.attempt,
-        "max_attempts": run.max_attempts,
-        "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-        "lateness_seconds": run.lateness.total_seconds(),
-        "started_at": run.started_at.isoformat(),
-        "timeout_seconds": None if timeout is None else timeout.total_seconds(),
-        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
-        "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
-        "result_limit": result_limit,
-        "begin_before": begin_before,
-        "slot": slot,
-    }
 
 
 class Attempt:
@@ -74,9 +47,9 @@ class Attempt:
         self.process = process
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed() if began_at is None else began_at
-        self.stopping: Why | None = None
-        # It ended in vain, and perhaps because somebody else than this tick has told it to.
-        self.was_told = False
+        self.stopping: StopReason | None = None
+        # It did not succeed, and perhaps only because the service manager has told every process to stop.
+        self.is_doubtful = False
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
         self._bytes_seen = self.tail.bytes_written
@@ -86,22 +59,22 @@ class Attempt:
         before, self._bytes_seen = self._bytes_seen, self.tail.bytes_written
         return self._bytes_seen != before
 
-    def stop(self, why: Why, within: timedelta | None = None) -> bool:
+    def stop(self, why: StopReason, within: timedelta | None = None) -> bool:
         """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
 
         ``within`` None: the type's ``kill_after``; zero kills at once. The first reason stands, unless the
         lease is gone: then nobody must work on, whatever came before. False: it is being stopped already.
         """
-        if self.stopping is not None and (why is not Why.LEASE_LOST or self.stopping is Why.LEASE_LOST):
+        if self.stopping is not None and (why is not StopReason.LEASE_LOST or self.stopping is StopReason.LEASE_LOST):
             return False
         self.stopping = why
         now = clock.elapsed()
         seconds = (self.policy.kill_after if within is None else within).total_seconds()
         # The stacks a moment before: with two signals pending at once the kernel gives the second to another thread
         # than the main one, which then sleeps on.
-        asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is Why.TIMEOUT else now
+        asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is StopReason.TIMEOUT else now
         self._signals = [(asked_at, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
-        if why is Why.TIMEOUT:
+        if why is StopReason.TIMEOUT:
             self._signals.insert(0, (now, "stacks"))
         if not seconds:
             self._signals = [(now, "kill")]
@@ -149,7 +122,7 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
-        self.was_told = report.was_told
+        self.is_doubtful = report.was_told
         if report.outcome == "incompatible":
             return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if report.outcome in ("discarded", "snoozed"):
@@ -162,19 +135,19 @@ class Attempt:
         is_late = self._ends_at is not None and clock.elapsed() >= self._ends_at
         if self.stopping is None and is_late and self.process.exit_status == -signal.SIGALRM:
             # Its own last resort: this tick stood still when it should have stopped it.
-            self.stopping = Why.TIMEOUT
+            self.stopping = StopReason.TIMEOUT
         ending = self._crashed()
         if self.stopping is not None:
             return self._stopped(ending)
-        self.was_told = self._may_be_told(ending)
+        self.is_doubtful = self._is_doubtful(ending)
         return ending
 
-    def _may_be_told(self, ending: AttemptResult) -> bool:
+    def _is_doubtful(self, ending: AttemptResult) -> bool:
         return ending.exit_signal in STOP_SIGNALS
 
     def stopped_with_its_tick(self, ending: AttemptResult) -> AttemptResult:
         """What it means that it ended so at the moment when the tick, too, was told to stop."""
-        self.stopping = Why.SHUTDOWN
+        self.stopping = StopReason.SHUTDOWN
         return self._stopped(ending)
 
     def _crashed(self) -> AttemptResult:
@@ -194,7 +167,7 @@ class Attempt:
     def _stopped(self, ending: AttemptResult) -> AttemptResult:
         assert self.stopping is not None
         killed = "; it had to be killed" if ending.exit_signal == signal.SIGKILL else ""
-        if self.stopping is Why.TIMEOUT:
+        if self.stopping is StopReason.TIMEOUT:
             limit = format_duration(self.run.timeout or timedelta(0))
             return replace(
                 ending,
@@ -204,9 +177,9 @@ class Attempt:
                 traceback=self.process.stacks() or ending.traceback,
                 wait=self.policy.backoff.wait(self.run.attempt),
             )
-        if self.stopping is Why.CANCEL:
+        if self.stopping is StopReason.CANCEL:
             return replace(ending, outcome=Outcome.CANCELLED, error_type="cancelled", error=f"cancelled{killed}")
-        if self.stopping is Why.SHUTDOWN and self.policy.on_stop == "drop":
+        if self.stopping is StopReason.SHUTDOWN and self.policy.on_stop == "drop":
             error = f"stopped because {self.stopping.value}; on_stop is drop{killed}"
             return replace(ending, outcome=Outcome.DROPPED, error_type="dropped", error=error)
         return replace(

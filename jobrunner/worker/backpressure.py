@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from functools import partial
 
 from jobrunner.errors import LimitHeld
-from jobrunner.log import Log
 from jobrunner.model import Policy
 from jobrunner.store import backpressure
-from jobrunner.store.database import Connection, Database
+from jobrunner.store.database import Connection
+from jobrunner.worker.context import TickContext
 
 
-def declare_limits(database: Database, policies: Sequence[Policy], log: Log) -> None:
+def declare_limits(context: TickContext, policies: Sequence[Policy]) -> None:
     """Write what differs; a type that has no limit any more loses that of its row. Raises DatabaseUnavailable.
 
     Hosts with different code in turn write different limits: the last one to say so counts.
     """
-    differing = database.read(partial(backpressure.differing, policies=policies))
+    differing = context.database.read(partial(backpressure.differing, policies=policies))
     if not differing:
         return
 
@@ -26,9 +26,9 @@ def declare_limits(database: Database, policies: Sequence[Policy], log: Log) -> 
             backpressure.declare(connection, differing)
 
     try:
-        database.write(work)
+        context.database.write(work)
     except LimitHeld as error:
-        log.warning("limit", result="next tick", error=str(error))
+        context.log.warning("limit", result="next tick", error=str(error))
         return
     for policy in differing:
-        log.info("limit", job_type=policy.job_type, max_waiting=policy.max_waiting, result=policy.when_full)
+        context.log.info("limit", job_type=policy.job_type, max_waiting=policy.max_waiting, result=policy.when_full)

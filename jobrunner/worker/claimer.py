@@ -3,99 +3,84 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from jobrunner import clock
-from jobrunner.children.begun_page import BegunPage
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
-from jobrunner.log import Log
-from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
-from jobrunner.settings.config import Config
+from jobrunner.model import Capacity, Lease, Policy
 from jobrunner.store import claims, holding, ticks
 from jobrunner.store.claims import Claim, ClaimRequest, GivenBack
-from jobrunner.store.database import Connection, Database
+from jobrunner.store.database import Connection
 from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
-from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.phase import Phase
 
 _LOOK_AGAIN_SECONDS = 1.0
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000
-"""Runs in one tick's hand: all of them are to be renewed in each beat."""
+"""Runs in hand: all of them are to be renewed in each beat."""
 _UNTIL_OVER_SECONDS = 0.25
 """What the handler of a lost lease takes to die, as a rule; else it is waited for as long once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """The runs of one claim. ``sent_at`` is when their leases began, on the clock of ``clock.elapsed``.
+    """The runs of one claim, in phase WAITING.
 
-    ``places`` is how many more places of the host this tick may use; ``may_be_more`` tells that more may be due, since
-    it took as many as it asked for, or failed. ``unreadable`` were claimed without their payloads, which could not be
-    read: they end so.
+    ``permits`` is how many more runs of this tick may be at work on the host. ``may_be_more`` tells that more may be
+    due, since it took as many as it asked for, or failed. ``unreadable`` were claimed without their payloads, which
+    could not be read: they end so.
     """
 
-    runs: list[ClaimedRun]
-    places: int
-    sent_at: float
+    runs: list[RunInHand]
+    permits: int
     may_be_more: bool
-    unreadable: Sequence[ClaimedRun] = ()
+    unreadable: Sequence[RunInHand] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a claim is to take: up to ``limit`` runs of these types.
+
+    ``capacity`` and ``limits`` are as ``room`` and ``most`` of ``ClaimRequest``; ``quarantined`` asks for one of those
+    runs that are alone in their tick.
+    """
+
+    policies: Sequence[Policy]
+    limit: int
+    capacity: Capacity | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    quarantined: bool = False
 
 
 class Claimer:
-    """The main thread's claims. Every method raises DatabaseUnavailable when the database is away."""
+    """The main thread's claims. Every method that asks the database raises DatabaseUnavailable when it is away."""
 
-    def __init__(
-        self, config: Config, owner: Owner, database: Database, heartbeat: Heartbeat, log: Log, page: BegunPage
-    ) -> None:
-        self._config = config
-        self._owner = owner
-        self._database = database
+    def __init__(self, context: TickContext, hand: Hand, heartbeat: Heartbeat) -> None:
+        # The async types of this host, whoever claims them: their runs take no permits.
+        self.exempt_types: frozenset[str] = frozenset()
+        self._context = context
+        self._config = context.config
+        self._database = context.database
+        self._hand = hand
         self._heartbeat = heartbeat
-        self._log = log
-        self._page = page
-        # The async types of this host, whoever claims them: their runs take no places.
-        self.apart: frozenset[str] = frozenset()
+        self._log = context.log
         self._unanswered: set[str] = set()
-        self._unwanted: list[Lease] = []
-        self._locked: set[Lease] = set()
-        self._portion = BatchSize(_MOST_HELD, config.lease, first=_FIRST_CLAIMED)
+        self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
         self._is_next_bare = False
         self._look_at = 0.0
-        self._give_back_at = 0.0
+        self._return_at = 0.0
 
-    def take(
-        self,
-        policies: Sequence[Policy],
-        limit: int,
-        *,
-        busy: int,
-        room: Capacity | None = None,
-        most: Mapping[str, int] | None = None,
-        quarantined: bool = False,
-    ) -> Claimed:
-        """Claim and start up to ``limit`` due runs of these types, as far as this host has places.
-
-        ``busy`` is how many of them this tick uses; ``room`` and ``most`` are as in ``ClaimRequest``.
-        """
-        request = ClaimRequest(
-            owner=self._owner,
-            token=secrets.token_hex(16),
-            policies=policies,
-            limit=min(limit, self._portion.size, _MOST_HELD - self._heartbeat.count_held()),
-            places=self._config.concurrency,
-            lease=self._config.lease,
-            busy=busy,
-            room=room,
-            most=most or {},
-            apart=self.apart,
-            quarantined=quarantined,
-            bare=self._is_next_bare,
-        )
+    def take(self, wanted: Wanted) -> Claimed:
+        """Claim due runs, charge them, and take them in hand, as far as this host has permits."""
+        request = self._request(wanted)
         # Where writers starve each other, every write also renews the leases.
-        due = self._heartbeat.due() if self._database.waits_unfairly else []
+        due = [held.lease for held in self._hand.due()] if self._database.waits_unfairly else []
 
         has_read = False
 
@@ -108,11 +93,11 @@ class Claimer:
 
         sent_at = clock.elapsed()
         self._unanswered.add(request.token)
-        self._page.note_claim(request.token)
+        self._hand.page.note_claim(request.token)
         try:
             claim, renewal = self._database.write(work)
         except DatabaseUnavailable as error:
-            if not has_read and self._portion.is_cut(error, clock.elapsed() - sent_at):
+            if not has_read and self._batch_size.is_cut(error, clock.elapsed() - sent_at):
                 self._note_failure(request, error)
             raise
         except JobrunnerError:
@@ -120,40 +105,60 @@ class Claimer:
         except Exception as error:
             # Whatever the row is, it must not keep the others back.
             self._unanswered.remove(request.token)
-            self._page.forget_claim(request.token)
+            self._hand.page.forget_claim(request.token)
             if request.bare:
                 raise
             self._note_failure(request, error)
-            return Claimed([], 0, sent_at, may_be_more=True)
-        return self._have(request, claim, renewal, sent_at)
+            return Claimed([], 0, may_be_more=True)
+        self._hand.note_renewed(renewal.renewed, sent_at)
+        return self._take_in_hand(request, claim, sent_at)
 
-    def _have(self, request: ClaimRequest, claim: Claim, renewal: Renewal, sent_at: float) -> Claimed:
-        """Take note of a claim that was committed, in every place that keeps account of what is held."""
+    def _request(self, wanted: Wanted) -> ClaimRequest:
+        return ClaimRequest(
+            owner=self._context.owner,
+            token=secrets.token_hex(16),
+            policies=wanted.policies,
+            limit=min(wanted.limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
+            places=self._config.concurrency,
+            lease=self._config.lease,
+            busy=self._hand.permits_in_use,
+            room=wanted.capacity,
+            most=wanted.limits,
+            apart=self.exempt_types,
+            quarantined=wanted.quarantined,
+            bare=self._is_next_bare,
+        )
+
+    def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Claimed:
+        """A claim was committed."""
         self._unanswered.remove(request.token)
-        self._page.note(run.lease for run in claim.runs)
-        self._page.forget_claim(request.token)
         self._is_next_bare = False
+        again: set[int] = set()
         if claim.runs:
-            self._portion.took(clock.elapsed() - sent_at)
-        self._heartbeat.renewed(renewal.renewed, sent_at)
-        again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
-        self._heartbeat.hold((run.lease for run in claim.runs), sent_at)
+            self._batch_size.took(clock.elapsed() - sent_at)
+            again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
+        begin_before = sent_at + FENCE_SHARE * self._config.lease.total_seconds()
+        runs = []
+        for run in claim.runs:
+            held = self._hand.take(run, sent_at, begin_before)
+            held.takes_permit = run.job_type not in self.exempt_types
+            if run.lease.run_id in again:
+                # Somebody has recovered a run whose handler is still at work here: first that one is to be over.
+                self._hand.move(held, Phase.RETURNING)
+                self._return_at = clock.elapsed() + _UNTIL_OVER_SECONDS
+            else:
+                runs.append(held)
+        self._hand.page.forget_claim(request.token)
         if claim.runs:
             self._database.hit("claim.committed")
-        runs = claim.runs
-        if again:
-            # Somebody has recovered a run whose handler is still at work here: first that one is to be over.
-            self.unwant(run for run in claim.runs if run.lease.run_id in again)
-            self._give_back_at = clock.elapsed() + _UNTIL_OVER_SECONDS
-            runs = [run for run in claim.runs if run.lease.run_id not in again]
         may_be_more = 0 < request.limit <= len(claim.runs)
         if request.bare:
-            return Claimed([], claim.places, sent_at, may_be_more, unreadable=runs)
-        return Claimed(runs, claim.places, sent_at, may_be_more)
+            return Claimed([], claim.places, may_be_more, unreadable=runs)
+        return Claimed(runs, claim.places, may_be_more)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
-        self._portion.size = 1
+        self._batch_size.size = 1
         self._is_next_bare = request.limit == 1 and not request.bare
         told = "without the payload" if self._is_next_bare else "one by one"
         self._log.warning("claim", result=told, error=first_line_of(error))
@@ -167,78 +172,64 @@ class Claimer:
         return self._database.read(ticks.is_quarantined_due)
 
     def is_settled(self) -> bool:
-        """Whether it is known what became of every claim, and nothing is left to be given back."""
-        return not self._unanswered and not self._unwanted
+        """Whether it is known what became of every claim, and nothing is left to be returned."""
+        return not self._unanswered and not self._hand.count(Phase.RETURNING)
 
     def may_take(self) -> bool:
         """Whether nothing is left that must come before the next claim. What somebody has locked can wait."""
-        return not self._unanswered and self._locked.issuperset(self._unwanted)
+        return not self._unanswered and all(held.is_locked for held in self._hand.in_phase(Phase.RETURNING))
 
-    def unwant(self, runs: Iterable[ClaimedRun]) -> None:
-        """These were never begun and will not be, in this tick."""
-        self._unwanted += [run.lease for run in runs]
-
-    def give_back_unwanted(self) -> int:
-        """Give them back, uncharged and claimable at once; how many were settled by it, one way or the other."""
-        if clock.elapsed() < self._give_back_at:
+    def return_unstarted(self) -> int:
+        """Return what was never begun, uncharged and claimable at once; how many were settled, one way or the other."""
+        if clock.elapsed() < self._return_at:
             return 0
-        settled = 0
-        for token in {lease.token for lease in self._unwanted}:
-            settled += self._give_back(token)
-        return settled
+        of_claims: dict[str, list[RunInHand]] = {}
+        for held in self._hand.in_phase(Phase.RETURNING):
+            of_claims.setdefault(held.lease.token, []).append(held)
+        return sum(self._return(token, runs) for token, runs in of_claims.items())
 
-    def _give_back(self, token: str) -> int:
-        leases = [lease for lease in self._unwanted if lease.token == token]
-        run_ids = [lease.run_id for lease in leases]
+    def _return(self, token: str, runs: list[RunInHand]) -> int:
+        run_ids = [held.lease.run_id for held in runs]
         try:
             given = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
         except DatabaseUnavailable:
-            self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-            self._settle(self._over(leases))
+            self._return_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+            self._hand.release(*self._expired(runs))
             raise
-        locked = [lease for lease in leases if lease.run_id in given.locked]
-        if locked:
-            self._locked.update(locked)
-            self._give_back_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
-        over = self._over(locked)
-        settled = [lease for lease in leases if lease not in locked or lease in over]
-        self._settle(settled)
+        locked = [held for held in runs if held.lease.run_id in given.locked]
+        for held in locked:
+            held.is_locked = True
+            self._return_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
+        expired = self._expired(locked)
+        settled = [held for held in runs if held not in locked or held in expired]
+        self._hand.release(*settled)
         return len(settled)
 
-    def _over(self, leases: list[Lease]) -> list[Lease]:
+    def _expired(self, runs: list[RunInHand]) -> list[RunInHand]:
         # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
-        return [lease for lease in leases if self._heartbeat.time_left(lease) <= 0]
+        return [held for held in runs if self._hand.time_left(held) <= 0]
 
-    def _settle(self, leases: list[Lease]) -> None:
-        for lease in leases:
-            self._unwanted.remove(lease)
-            self._locked.discard(lease)
-            self._heartbeat.let_go(lease)
-            self._page.forget(lease)
-
-    def give_back_unanswered(self) -> int:
+    def return_unanswered(self) -> int:
         """Undo claims whose COMMIT got no answer; how many runs that were.
 
         Such a COMMIT may be applied even much later, when a stopped server goes on. But until then it holds the
-        places of its host: whoever gets them after it sees what became of it.
+        permits of its host: whoever gets them after it sees what became of it.
         """
         if not self._unanswered or clock.elapsed() < self._look_at:
             return 0
         self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
 
         def work(connection: Connection) -> dict[str, GivenBack]:
-            claims.hold_places(connection, self._owner.host)
+            claims.hold_places(connection, self._context.owner.host)
             return {token: claims.give_back(connection, token) for token in self._unanswered}
 
         given = self._database.write(work)
         for token in self._unanswered:
-            self._page.forget_claim(token)
+            self._hand.page.forget_claim(token)
         self._unanswered.clear()
-        locked = [Lease(run_id, token) for token, each in given.items() for run_id in each.locked]
-        self._page.note(locked)
-        self._heartbeat.hold(locked, clock.elapsed())
-        self._unwanted += locked
-        self._locked.update(locked)
+        for token, each in given.items():
+            for run_id in each.locked:
+                self._hand.take_to_return(Lease(run_id, token)).is_locked = True
         runs = sum(each.runs for each in given.values())
         if runs:
             self._log.warning("released", result="unanswered claim given back", runs=runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -11,17 +10,16 @@ from typing import Any, TypeVar
 from jobrunner import clock
 from jobrunner.errors import DatabaseHeld, JobrunnerError, LimitHeld, RowHeld, RowRefused, UsageError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
-from jobrunner.log import Log
 from jobrunner.model import Definition
 from jobrunner.schedules import slot_plan
 from jobrunner.schedules.declare import check
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
-from jobrunner.settings.config import Config
 from jobrunner.store import expansion, schedules, ticks
-from jobrunner.store.database import Connection, Database
+from jobrunner.store.database import Connection
 from jobrunner.store.schedules import Expanded
 from jobrunner.text import one_line
 from jobrunner.worker.backpressure import declare_limits
+from jobrunner.worker.context import TickContext
 
 T = TypeVar("T")
 _FIRST_BATCH, _LARGEST_BATCH = 100, 1000
@@ -51,26 +49,26 @@ def plan(
     return slot_plan.plan_slots(definition, recurrence, now, unfinished)
 
 
-def expand(config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
+def expand(context: TickContext) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and passed over."""
     # Commands are known without starting a child; the limits of handlers come with the first child's greeting. An idle
     # tick does not look at them: whoever enqueues states the limits that it knows, too.
-    if config.commands:
-        is_due: bool = database.read(ticks.is_anything_due)
+    if context.config.commands:
+        is_due: bool = context.database.read(ticks.is_anything_due)
         if is_due:
-            declare_limits(database, [command.policy for command in config.commands.values()], log)
-    if database.read(lambda connection: schedules.expandable(connection, 1)):
-        _Expander(config, database, log, counts).expand()
+            declare_limits(context, [command.policy for command in context.config.commands.values()])
+    if context.database.read(lambda connection: schedules.expandable(connection, 1)):
+        _Expander(context).expand()
 
 
 class _Expander:
     """Expands in batches, but one by one what has a limit, and passes over what the database refuses."""
 
-    def __init__(self, config: Config, database: Database, log: Log, counts: Counter[str]) -> None:
-        self._database = database
-        self._log = log
-        self._counts = counts
-        self._plan = partial(plan, payload_limit=config.payload_limit)
+    def __init__(self, context: TickContext) -> None:
+        self._context = context
+        self._database = context.database
+        self._log = context.log
+        self._plan = partial(plan, payload_limit=context.config.payload_limit)
         # Each at most once a tick, however soon its next slot comes.
         self._seen: set[int] = set()
         self._held: set[str] = set()
@@ -102,7 +100,7 @@ class _Expander:
     def _expand_batch(self, size: int) -> int:
         batch = self._committed(lambda each: expansion.expand_many(each, size, self._seen, self._plan))
         for expanded in batch.expanded:
-            _report(expanded, self._log, self._counts)
+            _report(expanded, self._context)
         for definition in batch.limited:
             self._expand_limited(definition)
         self._seen.update(batch.definition_ids)
@@ -131,7 +129,7 @@ class _Expander:
             self._postpone(error, [definition.id])
             return
         if expanded is not None:
-            _report(expanded, self._log, self._counts)
+            _report(expanded, self._context)
 
     def _postpone(self, error: JobrunnerError, definition_ids: Sequence[int]) -> None:
         # Their watermarks have not moved: the next tick sees the same slots.
@@ -142,31 +140,31 @@ class _Expander:
     def _pass_over(self, error: RowRefused) -> None:
         for definition_id in error.definition_ids:
             note = partial(schedules.note_refused, definition_id=definition_id, problem=str(error))
-            _report(self._database.write(note), self._log, self._counts)
+            _report(self._database.write(note), self._context)
         self._seen.update(error.definition_ids)
 
 
-def _report(expanded: Expanded, log: Log, counts: Counter[str]) -> None:
+def _report(expanded: Expanded, context: TickContext) -> None:
     definition, asked = expanded.definition, expanded.expansion
     if expanded.is_new_problem:
-        log.error("schedule", schedule=definition.name, result="cannot be read", error=asked.problem)
+        context.log.error("schedule", schedule=definition.name, result="cannot be read", error=asked.problem)
     fields = {"schedule": definition.name, "job_type": definition.job_type}
-    counts["expanded"] += len(expanded.run_ids)
+    context.counts["expanded"] += len(expanded.run_ids)
     if expanded.run_ids:
         span: dict[str, Any] = {"run_id": expanded.run_ids[-1], "slot": str(asked.slots[-1])}
         if len(expanded.run_ids) > 1:
             span |= {"runs": len(expanded.run_ids), "first": str(asked.slots[0])}
-        log.info("expanded", **fields, **span, result="queued")
+        context.log.info("expanded", **fields, **span, result="queued")
     if expanded.already:
-        log.info("expanded", **fields, slots=expanded.already, result="had their runs already")
+        context.log.info("expanded", **fields, slots=expanded.already, result="had their runs already")
     for stretch in asked.skipped:
-        counts["skipped"] += stretch.count
+        context.counts["skipped"] += stretch.count
         span = {"slots": stretch.count, "first": str(stretch.first), "last": str(stretch.last)}
         if expanded.full is not None and stretch.reason == "max_waiting":
             span["max_waiting"] = expanded.full.max_waiting
-        log.warning("skipped", **fields, **span, result=stretch.reason)
+        context.log.warning("skipped", **fields, **span, result=stretch.reason)
     for run_id in expanded.replaced:
-        counts["replaced"] += 1
-        log.warning("replaced", **fields, run_id=run_id, by=expanded.run_ids[-1], result="cancelled")
+        context.counts["replaced"] += 1
+        context.log.warning("replaced", **fields, run_id=run_id, by=expanded.run_ids[-1], result="cancelled")
     if asked.ended is not None:
-        log.info("schedule", **fields, result="ended", reason=asked.ended)
+        context.log.info("schedule", **fields, result="ended", reason=asked.ended)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import ConfigurationError, ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult
-from jobrunner.log import Log
-from jobrunner.model import ClaimedRun, Lease, Owner
-from jobrunner.settings.config import Config
+from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
-from jobrunner.worker.heartbeat import Heartbeat
-from jobrunner.worker.run_log import log_ended
-from jobrunner.worker.watchdog import Watchdog
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.run_log import log_ended, log_run
 from jobrunner.worker.writer import Writer
 
 Answers: TypeAlias = list[Ended | Refusal]
@@ -29,86 +27,47 @@ _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 MOST_UNWRITTEN = 256
-"""Attempts that have ended, or may end at any moment since they are in a line: what a killed tick does twice."""
+"""Attempts that have ended, or may end at any moment since they are prefetched: what a killed tick does twice."""
 LONGEST_UNWRITTEN_SECONDS = 0.2
-"""While an outcome has waited for longer to be written, no run is claimed or dealt out."""
+"""While an outcome has waited for longer to be written, no run is claimed or dispatched."""
 _LARGEST_GROUP = MOST_UNWRITTEN
 _WORTH_A_WRITER = 20
 """Runs in a group: a connection of its own is not opened for fewer."""
 _LARGEST_TEXT = 1_000_000
-"""Characters in one group: what it writes must be over long before the watch takes it for a call that hangs."""
-
-
-@dataclass(slots=True, eq=False)
-class _Pending:
-    """``company`` is how many may share its transaction, itself included: fewer where that has failed."""
-
-    run: ClaimedRun
-    ending: AttemptResult
-    since: float
-    try_at: float
-    company: int = _LARGEST_GROUP
-    pause_seconds: float = _FIRST_PAUSE_SECONDS
-    is_scrubbed: bool = False
-    is_settled: bool = False
-    has_failed: bool = False
-
-    def length(self) -> int:
-        """Roughly how many characters it writes."""
-        ending = self.ending
-        said = len(ending.output or "") + len(ending.traceback or "")
-        return said if ending.result is None else said + len(str(ending.result))
+"""Characters in one group: the write must be over long before the watchdog takes it for a call that hangs."""
 
 
 class Finalizer:
-    """The attempts that have ended and are not written yet. Main thread only; ``wake`` ends its wait for news.
+    """Writes the runs in hand that have ended. Main thread only; ``wake`` ends its wait for news.
 
-    A large group is written beside the main loop, which deals out the next runs meanwhile, unless writers starve each
+    A large group is written beside the main loop, which dispatches the next runs meanwhile, unless writers starve each
     other in this database.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        owner: Owner,
-        database: Database,
-        heartbeat: Heartbeat,
-        log: Log,
-        counts: Counter[str],
-        watch: Watchdog,
-        wake: Callable[[], None],
-    ) -> None:
+    def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         self.trouble: DatabaseUnavailable | None = None
         self._has_told = False
-        self._config = config
-        self._owner = owner
-        self._database = database
-        self._heartbeat = heartbeat
-        self._log = log
-        self._counts = counts
-        self._pending: list[_Pending] = []
-        # With the writer, who is made when the first large group comes.
-        self._away: list[_Pending] = []
-        self._make_writer: Callable[[], Writer[Answers]] = partial(Writer, database, watch, wake)
+        self._context = context
+        self._hand = hand
+        self._log = context.log
+        self._counts = context.counts
+        self._make_writer: Callable[[], Writer[Answers]] = partial(Writer, context.database, context.watchdog, wake)
+        # Made when the first large group comes.
         self._writer: Writer[Answers] | None = None
-        self._may_write_beside = not database.waits_unfairly
+        self._may_write_beside = not context.database.waits_unfairly
 
-    def add(self, run: ClaimedRun, ending: AttemptResult) -> None:
-        """An attempt has ended; it is written with the next ``work``."""
-        now = clock.elapsed()
-        self._pending.append(_Pending(run, ending, since=now, try_at=now))
+    def add(self, held: RunInHand, result: AttemptResult) -> None:
+        """What the end of this run means is known; it is written with the next ``work``."""
+        held.result, held.doubt_until = result, None
+        held.write = PendingWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
 
     def is_settled(self) -> bool:
-        """Whether nothing is left to be written."""
-        return not self._pending and not self._away
+        """Whether nothing is left to be written. What an end means may still be in doubt."""
+        return not any(held.write for held in self._hand.in_phase(Phase.ENDED, Phase.WRITING))
 
     def unwritten(self) -> int:
         """How many attempts have ended and are not written yet."""
-        return len(self._pending) + len(self._away)
-
-    def leases(self) -> list[Lease]:
-        """Those of the attempts that have ended and are not written yet."""
-        return [each.run.lease for each in (*self._away, *self._pending)]
+        return self._hand.count(Phase.ENDED, Phase.WRITING)
 
     def is_behind(self) -> bool:
         """Whether so much waits, or for so long, that nothing more should be begun.
@@ -117,59 +76,65 @@ class Finalizer:
         """
         if self.unwritten() >= MOST_UNWRITTEN:
             return True
-        first = min((each.since for each in (*self._away, *self._pending) if not each.has_failed), default=None)
-        return first is not None and clock.elapsed() - first > LONGEST_UNWRITTEN_SECONDS
+        latest = clock.elapsed() - LONGEST_UNWRITTEN_SECONDS
+        unwritten = self._hand.in_phase(Phase.WRITING, Phase.ENDED)
+        return any(not write.has_failed and ended_at < latest for write, ended_at in map(_of_write, unwritten) if write)
 
     def next_try_at(self) -> float | None:
         """When ``work`` has something to do again, unless it is woken before; None: nothing is planned."""
-        return None if self._away else min((each.try_at for each in self._pending), default=None)
+        if self._hand.count(Phase.WRITING):
+            return None
+        return min((each.write.try_at for each in self._hand.in_phase(Phase.ENDED) if each.write), default=None)
 
     def work(self) -> bool:
         """Write what is due to be written; whether anything was, that was not at once.
 
-        Of very many the rest is left to the next turn: meanwhile nobody listens to the children.
+        Of very many the rest is left to the next step: meanwhile nobody listens to the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
-        was_answered = self._hear_writer()
-        while not self._away and clock.elapsed() <= ends_at and (group := self._next_group()):
+        was_answered = self._take_writers_answer()
+        while not self._hand.count(Phase.WRITING) and clock.elapsed() <= ends_at and (group := self._next_group()):
             self._try(group)
         return was_answered
 
     def close(self) -> None:
-        """Let the writer go."""
+        """End the writer's thread."""
         if self._writer is not None:
             self._writer.close()
 
-    def _next_group(self) -> list[_Pending]:
-        """Taken out of those pending: ``_take`` puts back what is not settled."""
+    def _next_group(self) -> list[tuple[RunInHand, PendingWrite]]:
+        """Those that are written together next, all in phase WRITING."""
         now = clock.elapsed()
-        due = [each for each in self._pending if each.try_at <= now]
-        group: list[_Pending] = []
+        group: list[tuple[RunInHand, PendingWrite]] = []
         length = 0
-        for each in due:
-            length += each.length()
-            if group and (each.company != group[0].company or length > _LARGEST_TEXT or len(group) == each.company):
+        for held in self._hand.in_phase(Phase.ENDED):
+            write = held.write
+            if write is None or write.try_at > now:
+                continue
+            length += _length_of(held.result)
+            size = group[0][1].group_size if group else write.group_size
+            if group and (write.group_size != size or length > _LARGEST_TEXT or len(group) == size):
                 break
-            group.append(each)
-        taken = set(group)
-        self._pending = [each for each in self._pending if each not in taken]
+            group.append((held, write))
+        for held, _ in group:
+            self._hand.move(held, Phase.WRITING)
         return group
 
-    def _try(self, group: list[_Pending]) -> None:
-        write = partial(self._write, [(each.run.lease, each.ending) for each in group])
-        writer = self._writer_for(group)
+    def _try(self, group: list[tuple[RunInHand, PendingWrite]]) -> None:
+        ends = [(held.lease, held.result) for held, _ in group if held.result is not None]
+        work = partial(self._write, ends)
+        writer = self._writer_for(len(group))
         if writer is not None:
-            self._away = group
-            writer.ask(write)
+            writer.ask(work)
             return
         try:
-            answers: Answers | Exception = write(self._database)
+            answers: Answers | Exception = work(self._context.database)
         except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the tick from the others
             answers = error
-        self._take(group, answers)
+        self._take(answers)
 
-    def _writer_for(self, group: list[_Pending]) -> Writer[Answers] | None:
-        if not self._may_write_beside or len(group) < _WORTH_A_WRITER:
+    def _writer_for(self, size: int) -> Writer[Answers] | None:
+        if not self._may_write_beside or size < _WORTH_A_WRITER:
             return None
         if self._writer is None:
             writer = self._make_writer()
@@ -183,113 +148,119 @@ class Finalizer:
             self._writer = writer
         return self._writer
 
-    def _hear_writer(self) -> bool:
+    def _take_writers_answer(self) -> bool:
         answers = self._writer.answer() if self._writer is not None else None
         if answers is None:
             return False
-        group, self._away = self._away, []
         if isinstance(answers, DatabaseUnavailable):
             # Perhaps the server takes no more connections: the one that there is may do.
             self._may_write_beside = False
-        self._take(group, answers)
+        self._take(answers)
         return True
-
-    def _take(self, group: list[_Pending], answers: Answers | Exception) -> None:
-        for each in group:
-            each.has_failed = isinstance(answers, Exception)
-        if isinstance(answers, DatabaseUnavailable):
-            if isinstance(answers, ConnectionLost):
-                # It may have been cut because it waited for one row, which somebody holds: the others go on without.
-                self._part(group, 1)
-            if not self._has_told:
-                self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
-            self._has_told = True
-            for each in group:
-                self._postpone(each, answers)
-        elif isinstance(answers, Exception):
-            if len(group) == 1:
-                self._scrub(group[0], answers)
-            # Whichever is to blame is soon alone.
-            self._part(group, max(1, len(group) // 2))
-        else:
-            self._take_each(group, answers)
-        self._pending = [*(each for each in group if not each.is_settled), *self._pending]
-
-    def _take_each(self, group: list[_Pending], answers: Answers) -> None:
-        self._settle([each for each, answer in zip(group, answers, strict=True) if answer is not Refusal.LOCKED])
-        for each, answer in zip(group, answers, strict=True):
-            if answer is Refusal.LOCKED:
-                # The first time it may be a beat of this tick's own.
-                if each.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
-                    self._say("finalize", each, f"{answer.value}; to be tried again")
-                self._postpone(each, DatabaseUnavailable(f"run {each.run.lease.run_id}: {answer.value}"))
-            else:
-                self._has_told = False
-                self._tell(each, answer)
 
     def _write(self, ends: list[tuple[Lease, AttemptResult]], database: Database) -> Answers:
         # Where writers starve each other, every write also renews the leases.
-        due = self._heartbeat.due() if database.waits_unfairly else []
+        due = [held.lease for held in self._hand.due()] if database.waits_unfairly else []
+        config = self._context.config
 
         def work(connection: Connection) -> tuple[Answers, Renewal]:
-            answers = finalize.finalize_all(connection, self._owner, ends, self._config.deploy_grace)
-            return answers, holding.renew(connection, due, self._config.lease)
+            answers = finalize.finalize_all(connection, self._context.owner, ends, config.deploy_grace)
+            return answers, holding.renew(connection, due, config.lease)
 
         sent_at = clock.elapsed()
         answers, renewal = database.write(work)
         database.hit("finalize.committed")
-        self._heartbeat.renewed(renewal.renewed, sent_at)
+        self._hand.note_renewed(renewal.renewed, sent_at)
         return answers
 
-    def _part(self, group: list[_Pending], company: int) -> None:
-        for each in group:
-            each.company = company
+    def _take(self, answers: Answers | Exception) -> None:
+        """The answer for those in phase WRITING: each leaves the hand, or has ended and is to be written again."""
+        group = [(held, held.write) for held in self._hand.in_phase(Phase.WRITING) if held.write is not None]
+        if not isinstance(answers, Exception):
+            self._take_each(group, answers)
+            return
+        for held, write in group:
+            write.has_failed = True
+            self._hand.move(held, Phase.ENDED)
+        if isinstance(answers, DatabaseUnavailable):
+            if not self._has_told:
+                self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
+            self._has_told = True
+            for held, write in group:
+                if isinstance(answers, ConnectionLost):
+                    # It may have been cut because it waited for one row, which somebody holds: the others go on
+                    # without.
+                    write.group_size = 1
+                self._postpone(held, write, answers)
+            return
+        if len(group) == 1:
+            self._scrub(*group[0], answers)
+        for _, write in group:
+            # Whichever is to blame is soon alone.
+            write.group_size = max(1, len(group) // 2)
 
-    def _settle(self, group: list[_Pending]) -> None:
-        self._heartbeat.let_go(*(each.run.lease for each in group))
-        for each in group:
-            each.is_settled = True
+    def _take_each(self, group: list[tuple[RunInHand, PendingWrite]], answers: Answers) -> None:
+        for (held, write), answer in zip(group, answers, strict=True):
+            if answer is not Refusal.LOCKED:
+                self._has_told = False
+                self._hand.release(held)
+                self._report(held, answer)
+                continue
+            write.has_failed = True
+            self._hand.move(held, Phase.ENDED)
+            # The first time it may be a beat of this tick's own.
+            if write.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
+                log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
+            self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
 
-    def _tell(self, pending: _Pending, answer: Ended | Refusal) -> None:
+    def _report(self, held: RunInHand, answer: Ended | Refusal) -> None:
         if isinstance(answer, Ended):
             self._counts[log_ended(self._log, answer)] += 1
-        elif answer is Refusal.ALREADY_APPLIED:
-            self._counts[pending.ending.outcome.value] += 1
-            self._say("finalized", pending, answer.value)
+        elif answer is Refusal.ALREADY_APPLIED and held.result is not None:
+            self._counts[held.result.outcome.value] += 1
+            log_run(self._log, "finalized", held.run, result=answer.value)
         else:
             self._counts["lost"] += 1
-            self._say("lease lost", pending, f"{answer.value}; nothing written")
+            log_run(self._log, "lease lost", held.run, result=f"{answer.value}; nothing written")
 
-    def _postpone(self, pending: _Pending, error: DatabaseUnavailable) -> None:
-        if self._heartbeat.time_left(pending.run.lease) <= 0:
+    def _postpone(self, held: RunInHand, write: PendingWrite, error: DatabaseUnavailable) -> None:
+        if self._hand.time_left(held) <= 0:
             # Whoever recovers the run decides now; writing later could only be refused.
             self.trouble = error
-            self._lose(pending, f"the lease ended before the database answered: {error}")
+            self._give_up(held, f"the lease ended before the database answered: {error}")
             return
-        pending.try_at = clock.elapsed() + pending.pause_seconds
-        pending.pause_seconds = min(pending.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
+        write.try_at = clock.elapsed() + write.pause_seconds
+        write.pause_seconds = min(write.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
 
-    def _lose(self, pending: _Pending, reason: str) -> None:
-        self._settle([pending])
+    def _give_up(self, held: RunInHand, reason: str) -> None:
+        self._hand.release(held)
         self._counts["lost"] += 1
-        self._say("not finalized", pending, reason)
+        log_run(self._log, "not finalized", held.run, result=reason)
 
-    def _scrub(self, pending: _Pending, error: Exception) -> None:
+    def _scrub(self, held: RunInHand, write: PendingWrite, error: Exception) -> None:
         reason = first_line_of(error)
-        if pending.is_scrubbed:
-            self._lose(pending, reason)
+        if write.is_scrubbed or held.result is None:
+            self._give_up(held, reason)
             return
-        self._say("scrubbed", pending, reason)
-        pending.is_scrubbed = True
-        pending.ending = replace(
-            pending.ending,
-            error=None if pending.ending.error is None else "the error could not be stored as it was",
-            error_type="unstorable" if pending.ending.error_type else None,
+        log_run(self._log, "scrubbed", held.run, result=reason)
+        write.is_scrubbed = True
+        held.result = replace(
+            held.result,
+            error=None if held.result.error is None else "the error could not be stored as it was",
+            error_type="unstorable" if held.result.error_type else None,
             traceback=None,
             output=None,
             result=None,
         )
 
-    def _say(self, event: str, pending: _Pending, result: str) -> None:
-        run = pending.run
-        self._log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result=result)
+
+def _of_write(held: RunInHand) -> tuple[PendingWrite | None, float]:
+    return held.write, held.ended_at or 0.0
+
+
+def _length_of(result: AttemptResult | None) -> int:
+    """Roughly how many characters it writes."""
+    if result is None:
+        return 0
+    said = len(result.output or "") + len(result.traceback or "")
+    return said if result.result is None else said + len(str(result.result))

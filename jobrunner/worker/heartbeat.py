@@ -1,166 +1,79 @@
 """The heartbeat: renews this tick's leases from a thread with its own connection.
 
-It renews only while the main loop turns, so a stuck parent loses its leases. It tells the main loop which
+It renews only while the main loop goes on, so a stuck parent loses its leases. It tells the main loop which
 leases are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up: its
 handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
-anybody else may start the run (self-fencing). That is the watch's work, which waits for no database.
+anybody else may start the run (self-fencing). That is done in the watchdog's thread, which waits for no database.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
-from datetime import timedelta
-from enum import Enum
-from typing import Any
+from collections.abc import Callable, Collection
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
-from jobrunner.log import Log
-from jobrunner.model import Lease
 from jobrunner.store import holding
-from jobrunner.store.database import Connection, Database
+from jobrunner.store.database import Connection
 from jobrunner.store.holding import Renewal
 from jobrunner.worker.batch_size import BatchSize
-from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread, Watchdog
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.hand import Hand, News, RunInHand
+from jobrunner.worker.phase import AT_WORK_PHASES
+from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread
 
 FENCE_SHARE = 0.75
 """Three beats missed: the handler is told to stop."""
-_DUE_SHARE = 0.125
-"""Half of the usual time between two beats."""
-_FIRST_PORTION, _LARGEST_PORTION = 1000, 10_000
+_FIRST_BATCH, _LARGEST_BATCH = 1000, 10_000
 _KILL_SHARE = 0.9
-"""The watch looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
-
-
-class News(Enum):
-    """What the main loop must act on."""
-
-    CANCEL_REQUESTED = "cancel requested"
-    LEASE_LOST = "lease lost"
-    UNRENEWED = "unrenewed"
-
-
-@dataclass(slots=True)
-class _Held:
-    renewed_at: float
-    kill: Callable[[], None] = lambda: None
-    over_at: float | None = None
-    told: set[News] = field(default_factory=set)
-    columns: dict[str, Any] = field(default_factory=dict)
+"""The watchdog looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
 
 
 class Heartbeat(TickThread):
     """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
 
-    def __init__(
-        self, main: Database, watch: Watchdog, *, lease: timedelta, every: timedelta, log: Log, wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
-        self.news: queue.SimpleQueue[tuple[News, Lease]] = queue.SimpleQueue()
-        self._database = main.twin()
-        self._watch = watch
-        self._lease = lease
-        self._lease_seconds = lease.total_seconds()
-        self._every_seconds = every.total_seconds()
-        self._log = log
+        self.news: queue.SimpleQueue[tuple[News, RunInHand]] = queue.SimpleQueue()
+        self._hand = hand
+        self._database = context.database.twin()
+        self._watchdog = context.watchdog
+        self._lease = context.config.lease
+        self._lease_seconds = self._lease.total_seconds()
+        self._every_seconds = context.config.heartbeat.total_seconds()
+        self._log = context.log
         self._wake = wake
-        self._held: dict[Lease, _Held] = {}
-        self._lock = threading.Lock()
         self._nudge = threading.Event()
         self._beaten = threading.Event()
         self._closing = False
         # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
-        self._locked: list[Lease] = []
-        self._portion = BatchSize(_LARGEST_PORTION, lease, first=_FIRST_PORTION)
-        self._turned_at = self._beat_at = clock.elapsed()
-        watch.add(self._database, self._fence)
-
-    def hold(self, leases: Iterable[Lease], since: float) -> None:
-        """Keep leases that were claimed by a statement sent at ``since``."""
-        with self._lock:
-            self._held.update((lease, _Held(since)) for lease in leases)
-
-    def begin(self, lease: Lease, kill: Callable[[], None]) -> None:
-        """A handler works under the lease from here on; ``kill`` ends it."""
-        with self._lock:
-            if lease in self._held:
-                self._held[lease].kill = kill
-
-    def is_over(self, lease: Lease) -> None:
-        """The handler has ended: there is nobody to stop. Renewed until the end is written, for one lease at most."""
-        with self._lock:
-            self._held[lease].over_at = clock.elapsed()
-
-    def let_go(self, *leases: Lease) -> None:
-        """The runs are finalized, or somebody else's."""
-        with self._lock:
-            for lease in leases:
-                self._held.pop(lease, None)
+        self._locked: list[RunInHand] = []
+        self._batch_size = BatchSize(_LARGEST_BATCH, self._lease, first=_FIRST_BATCH)
+        self._step_at = self._beat_at = clock.elapsed()
+        self._watchdog.add(self._database, self._fence)
 
     def lose(self, run_ids: Collection[int]) -> set[int]:
-        """These runs were just claimed: if leases on them are still held, they are lost. The ids of such runs."""
-        lost = [lease for lease in self.held() if lease.run_id in run_ids]
-        for lease in lost:
-            self._tell(News.LEASE_LOST, lease)
-        return {lease.run_id for lease in lost}
+        """These runs were just claimed: other leases on them are lost. Returns the ids of the runs that had one."""
+        lost = self._hand.of_runs(run_ids)
+        for held in lost:
+            self._tell(News.LEASE_LOST, held)
+        return {held.lease.run_id for held in lost}
 
-    def held(self) -> list[Lease]:
-        """The leases that are being renewed, the one that was not for the longest time first."""
-        with self._lock:
-            renewed = [lease for lease, held in self._held.items() if self._is_renewed(held)]
-            return sorted(renewed, key=lambda lease: self._held[lease].renewed_at)
-
-    def _is_renewed(self, held: _Held) -> bool:
-        # An end that the database refuses for good must not keep its run, and its tick, for ever.
-        return held.over_at is None or clock.elapsed() <= held.over_at + self._lease_seconds
-
-    def count_held(self) -> int:
-        """How many leases there are to be renewed."""
-        return len(self._held)
-
-    def due(self) -> list[Lease]:
-        """Those of the leases that a write of the main thread should renew along with its own work."""
-        with self._lock:
-            before = clock.elapsed() - self._lease_seconds * _DUE_SHARE
-            due = [lease for lease, held in self._held.items() if held.renewed_at <= before]
-            return [lease for lease in due if self._is_renewed(self._held[lease])]
-
-    def time_left(self, lease: Lease) -> float:
-        """Seconds until the lease is over unless it is renewed; negative once it is."""
-        with self._lock:
-            held = self._held.get(lease)
-            return 0.0 if held is None else held.renewed_at + self._lease_seconds - clock.elapsed()
-
-    def renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
-        """A statement sent at ``sent_at`` has renewed these."""
-        with self._lock:
-            for lease in leases:
-                if lease in self._held:
-                    self._held[lease].renewed_at = max(self._held[lease].renewed_at, sent_at)
-
-    def report(self, lease: Lease, **columns: Any) -> None:
-        """Have ``progress`` or ``output`` written with the next beat."""
-        with self._lock:
-            if lease in self._held:
-                self._held[lease].columns |= columns
-
-    def turn(self) -> None:
-        """The main loop turns. After a stall the leases come first: waits until a beat has told which are left."""
-        stalled = clock.elapsed() - self._turned_at > self._lease_seconds * LONGEST_CALL_SHARE
-        self._turned_at = clock.elapsed()
-        if stalled and self._held:
+    def note_step(self) -> None:
+        """The main loop goes on. After a stall the leases come first: waits until a beat has told which are left."""
+        stalled = clock.elapsed() - self._step_at > self._lease_seconds * LONGEST_CALL_SHARE
+        self._step_at = clock.elapsed()
+        if stalled and len(self._hand):
             self._beaten.clear()
             self._nudge.set()
             self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
-            self._turned_at = clock.elapsed()
+            self._step_at = clock.elapsed()
 
     def close(self) -> None:
         """Stop beating and close the connection."""
         self._closing = True
-        self._watch.remove(self._database)
+        self._watchdog.remove(self._database)
         self._nudge.set()
         if self.is_alive():
             self.join(timeout=1)
@@ -177,14 +90,14 @@ class Heartbeat(TickThread):
             self._nudge.clear()
             began_at = clock.elapsed()
             if nudged or began_at - self._beat_at >= self._every_seconds:
-                if self._try_to_beat(self.held()):
+                if self._try_to_beat(self._hand.renewable()):
                     self._beat_at = began_at
             elif self._locked:
                 self._try_to_beat(self._locked)
             self._beaten.set()
 
-    def _try_to_beat(self, due: list[Lease]) -> bool:
-        if clock.elapsed() - self._turned_at > self._lease_seconds / 2:
+    def _try_to_beat(self, due: list[RunInHand]) -> bool:
+        if clock.elapsed() - self._step_at > self._lease_seconds / 2:
             return False
         try:
             self._renew_all(due)
@@ -198,71 +111,56 @@ class Heartbeat(TickThread):
             return True
         return False
 
-    def _renew_all(self, due: list[Lease]) -> None:
+    def _renew_all(self, due: list[RunInHand]) -> None:
         """In as many writes as it takes: those that come after one that failed are the first in the next beat."""
         self._locked = []
         while due:
-            some, due = due[: self._portion.size], due[self._portion.size :]
+            some, due = due[: self._batch_size.size], due[self._batch_size.size :]
             began_at = clock.elapsed()
             try:
                 self._renew(some)
             except DatabaseUnavailable as error:
-                if self._portion.is_cut(error, clock.elapsed() - began_at):
-                    self._portion.was_cut()
+                if self._batch_size.is_cut(error, clock.elapsed() - began_at):
+                    self._batch_size.was_cut()
                 raise
-            self._portion.took(clock.elapsed() - began_at)
+            self._batch_size.took(clock.elapsed() - began_at)
 
-    def _renew(self, due: list[Lease]) -> None:
+    def _renew(self, due: list[RunInHand]) -> None:
+        leases = [held.lease for held in due]
+
         def work(connection: Connection) -> Renewal:
-            renewal = holding.renew(connection, due, self._lease)
+            renewal = holding.renew(connection, leases, self._lease)
             self._database.hit("heartbeat.before_commit")
             return renewal
 
         sent_at = clock.elapsed()
         renewal = self._database.write(work)
         self._database.hit("heartbeat.committed")
-        self.renewed(renewal.renewed, sent_at)
-        self._locked += [lease for lease in due if lease in renewal.locked]
-        for lease in due:
-            if renewal.renewed.get(lease):
-                self._tell(News.CANCEL_REQUESTED, lease)
-            elif lease not in renewal.renewed and lease not in renewal.locked:
-                self._tell(News.LEASE_LOST, lease)
+        self._hand.note_renewed(renewal.renewed, sent_at)
+        self._locked += [held for held in due if held.lease in renewal.locked]
+        for held in due:
+            if renewal.renewed.get(held.lease):
+                self._tell(News.CANCEL_REQUESTED, held)
+            elif held.lease not in renewal.renewed and held.lease not in renewal.locked:
+                self._tell(News.LEASE_LOST, held)
 
     def _write_reports(self) -> None:
         """Apart from the renewal: what a handler says must not be able to cost a lease."""
-        with self._lock:
-            columns = {lease: held.columns for lease, held in self._held.items() if held.columns}
-            for lease in columns:
-                self._held[lease].columns = {}
-        if not columns:
-            return
-        written = self._database.write(lambda connection: holding.report(connection, columns))
-        with self._lock:
-            for lease in columns.keys() - written & self._held.keys():
-                self._held[lease].columns = columns[lease] | self._held[lease].columns
+        columns = self._hand.take_reports()
+        if columns:
+            written = self._database.write(lambda connection: holding.report(connection, columns))
+            self._hand.put_back_reports({lease: columns[lease] for lease in columns.keys() - written})
 
     def _fence(self) -> None:
-        with self._lock:
-            ages = {lease: clock.elapsed() - held.renewed_at for lease, held in self._held.items()}
-        for lease, age in ages.items():
+        for held, age in self._hand.ages():
             if age >= self._lease_seconds * FENCE_SHARE:
-                self._tell(News.UNRENEWED, lease)
-            if age >= self._lease_seconds * _KILL_SHARE:
-                self._kill(lease)
+                self._tell(News.UNRENEWED, held)
+            attempt = held.started
+            if age >= self._lease_seconds * _KILL_SHARE and held.phase in AT_WORK_PHASES and attempt is not None:
+                # From the watchdog's thread: the main loop may be what is stuck.
+                attempt.process.kill()
 
-    def _kill(self, lease: Lease) -> None:
-        with self._lock:
-            held = self._held.get(lease)
-        if held is not None and held.over_at is None:
-            # From the watch's thread: the main loop may be what is stuck.
-            held.kill()
-
-    def _tell(self, news: News, lease: Lease) -> None:
-        with self._lock:
-            held = self._held.get(lease)
-            if held is None or held.over_at is not None or news in held.told:
-                return
-            held.told.add(news)
-        self.news.put((news, lease))
-        self._wake()
+    def _tell(self, news: News, held: RunInHand) -> None:
+        if self._hand.tell(held, news):
+            self.news.put((news, held))
+            self._wake()

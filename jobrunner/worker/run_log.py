@@ -38,3 +38,8 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     say = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
     say("recovered" if recovered else word, **fields)
     return word
+
+
+def log_run(log: Log, event: str, run: ClaimedRun, **fields: object) -> None:
+    """A warning about a run in hand."""
+    log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, **fields)

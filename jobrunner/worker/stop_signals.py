@@ -37,7 +37,7 @@ class StopRequest:
 
 
 @contextmanager
-def listening() -> Iterator[StopRequest]:
+def noting_stop_signals() -> Iterator[StopRequest]:
     """Note stop signals while the block runs, instead of dying of them."""
     request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,71 +1,69 @@
-"""A command's attempt: what it is given, and what its end means."""
+"""The pool of commands: a process of its own for each run. They share the host's permits with the handlers."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import timedelta
+import os
+from collections.abc import Mapping, Sequence
 
-from jobrunner.children.command_child import CommandLine, CommandProcess
-from jobrunner.children.inside.exec_command import LATE
+from jobrunner.children.messages import Report
+from jobrunner.children.supervisor import Supervisor
+from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs.commands import Command
-from jobrunner.jobs.payload import check_payload, encode_payload
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import ClaimedRun
-from jobrunner.worker.attempt import STOP_SIGNALS, Attempt
+from jobrunner.model import Capacity
+from jobrunner.settings.config import Config
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.pools.command_attempt import CommandAttempt, command_line
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 
 
-def command_line(
-    command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta, begin_before: float
-) -> CommandLine:
-    """What to start for a run. Raises BadPayload: PayloadMismatch where it only does not fit the command."""
-    # Once more: a row may have been changed by hand.
-    payload = check_payload(run.payload, sys.maxsize)
-    last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()
-    return CommandLine(
-        arguments=[argument.encode() for argument in command.arguments_for(run)],
-        cwd=command.cwd,
-        env=command.environment_for(run, environ),
-        stdin=(encode_payload(payload) if command.stdin is None else command.stdin).encode(),
-        alarm_seconds=last_resort,
-        begin_before=begin_before,
-    )
+class CommandPool(Pool):
+    """``commands`` are those of the types that this tick may claim."""
 
+    def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, commands: Mapping[str, Command]) -> None:
+        super().__init__(hand)
+        self.types.learn([command.policy for command in commands.values()])
+        self._supervisor = supervisor
+        self._config = config
+        self._commands = commands
 
-class CommandAttempt(Attempt):
-    """A run in the hands of a command: it reports by its exit status."""
+    def capacity(self) -> PoolCapacity:
+        if not self.types.policies:
+            return PoolCapacity(Capacity(0), is_usable=False)
+        return PoolCapacity(Capacity(self._config.concurrency - self._supervisor.commands))
 
-    def __init__(self, run: ClaimedRun, command: Command, process: CommandProcess) -> None:
-        super().__init__(run, command.policy, process)
-        self._command = command
-        self._refusal = process.refusal
+    def start(self, permits: int, ahead: int) -> PoolStep:
+        results, started = [], []
+        for held in self._waiting():
+            begun = self._begin(held)
+            if isinstance(begun, AttemptResult):
+                results.append((held, begun))
+            else:
+                held.started = begun
+                self._hand.move(held, Phase.WORKING)
+                started.append(held)
+        return PoolStep(results, started)
 
-    def _send(self, step: str) -> None:
-        # Asked once: a second SIGTERM in mid-flight makes many programs leave their work half undone.
-        if step != "interrupt":
-            super()._send(step)
+    def _begin(self, held: RunInHand) -> CommandAttempt | AttemptResult:
+        run = held.run
+        command = self._commands[run.job_type]
+        try:
+            line = command_line(command, run, os.environb, self._config.grace, held.begin_before)
+        except PayloadMismatch as error:
+            return AttemptResult(Outcome.INCOMPATIBLE, error_type="bad_payload", error=str(error))
+        except BadPayload as error:
+            return AttemptResult(Outcome.DISCARDED, error_type="bad_payload", error=str(error))
+        self._supervisor.page.begun(run.lease)
+        try:
+            process = self._supervisor.start_command(line)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            wait = command.policy.backoff.wait(run.attempt)
+            return AttemptResult(
+                Outcome.FAILED, error_type="not_started", error=f"no process can be started: {reason}", wait=wait
+            )
+        return CommandAttempt(run, command, process)
 
-    def _may_be_told(self, ending: AttemptResult) -> bool:
-        if ending.exit_signal is not None:
-            return ending.exit_signal in STOP_SIGNALS
-        # Those that clean up before they end say anything then; only what was declared to mean something else does.
-        is_declared = self.process.exit_status in self._command.discard_codes
-        return ending.outcome is not Outcome.SUCCEEDED and not is_declared
-
-    def _crashed(self) -> AttemptResult:
-        ending = super()._crashed()
-        status = self.process.exit_status
-        refusal = self._refusal()
-        if refusal == LATE:
-            return replace(ending, outcome=Outcome.RELEASED, error_type="released", error=refusal, wait=None)
-        if refusal:
-            return replace(ending, outcome=Outcome.FAILED, error_type="not_started", error=refusal)
-        if status is None or status < 0:
-            return replace(ending, error=(ending.error or "").replace("the handler's process", "the command"))
-        outcome = self._command.meaning_of(status)
-        if outcome is Outcome.SUCCEEDED:
-            return replace(ending, outcome=outcome, error_type=None, error=None, wait=None)
-        said = self.tail.last_line()
-        told = f"exit status {status}: {said}" if said else f"exit status {status}"
-        return replace(ending, outcome=outcome, error_type="exit_status", error=told)
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+        return PoolStep([(held, held.attempt.died()) for held in runs])

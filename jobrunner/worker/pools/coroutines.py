@@ -1,4 +1,4 @@
-"""The crew of ``async def`` handlers: one child, many runs at once; and who is to blame when it dies."""
+"""The pool of ``async def`` handlers: one child, many runs at once; and which run is to blame when it dies."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from jobrunner.children.messages import NOT_BEGUN, Cancel, Heard, Output, Report
 from jobrunner.children.output import Tail
-from jobrunner.children.protocol import Heard, OfRun, Output, Report
+from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Capacity, ClaimedRun, Policy
 from jobrunner.settings.config import Config
-from jobrunner.worker.attempt import Attempt, Why, run_frame
-from jobrunner.worker.pools.handlers import HandlerCrew
-from jobrunner.worker.pools.pool import Crew
+from jobrunner.worker.attempt import Attempt, StopReason
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
+from jobrunner.worker.pools.starts import ChildStarts
 
 _MANY = 20
 _GATHERING_SECONDS = 0.01
@@ -33,7 +36,7 @@ class AsyncAttempt(Attempt):
         self.was_heard = False
         self.has_killed = False
 
-    def stop(self, why: Why, within: timedelta | None = None) -> bool:
+    def stop(self, why: StopReason, within: timedelta | None = None) -> bool:
         """As any attempt; but never at once: the lease of one run is no reason to kill its neighbours."""
         return super().stop(why, within or None)
 
@@ -46,7 +49,7 @@ class AsyncAttempt(Attempt):
 
     def _send(self, step: str) -> None:
         if step in ("ask", "interrupt"):
-            self.child.send({"kind": "cancel", "run_id": self.run.lease.run_id})
+            self.child.send(Cancel(self.run.lease.run_id))
         else:
             self.has_killed = self.has_killed or step == "kill"
             super()._send(step)
@@ -85,78 +88,77 @@ class AsyncAttempt(Attempt):
         )
 
 
-class AsyncCrew(Crew):
-    """One child with an event loop. Its runs take no places of the host's: each type has its own limit."""
+class CoroutinePool(Pool):
+    """One child with an event loop. Its runs take no permits of the host: each type has its own limit."""
 
-    def __init__(self, config: Config, supervisor: Supervisor, handlers: HandlerCrew) -> None:
-        super().__init__()
+    def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, starts: ChildStarts) -> None:
+        super().__init__(hand)
         self._config = config
         self._supervisor = supervisor
-        self._handlers = handlers
+        self._starts = starts
         self._child: ChildProcess | None = None
         self._at_work = 0
-        self._most = 0
+        self._is_one_at_a_time = False
 
-    def learn(self, policies: Sequence[Policy]) -> None:
-        """The first greeting has told what there is."""
-        super().learn(policies)
-        self._most = sum(policy.concurrency or 1 for policy in policies)
-        if policies:
-            self._handlers.allow_one_more()
-
-    def is_usable(self) -> bool:
-        return bool(self.policies) and self._handlers.has_children()
-
-    def is_settled(self) -> bool:
-        return not self.policies or self._living() is not None or self._handlers.is_settled()
-
-    def room(self) -> Capacity:
+    def capacity(self) -> PoolCapacity:
+        if not self.types.policies:
+            return PoolCapacity(Capacity(0), is_usable=False)
         child = self._living()
-        if not self.policies or (child is None and not self._supervisor.idle):
+        is_served = child is not None or self._supervisor.idle or self._supervisor.starting
+        return PoolCapacity(
+            self._claimable(child),
+            growth=0 if is_served else 1,
+            is_usable=self._starts.is_any(),
+            is_ready=child is not None or self._starts.is_settled(),
+            gathering_seconds=_GATHERING_SECONDS if self._at_work >= _MANY else 0.0,
+        )
+
+    def _claimable(self, child: ChildProcess | None) -> Capacity:
+        if child is None and not self._supervisor.idle:
             return Capacity(0)
         if child is not None and (child.is_being_killed or child.silent_since is not None):
             return Capacity(0)
-        return Capacity(0, ahead=self._most - self._at_work)
-
-    def gathering_seconds(self) -> float:
-        return _GATHERING_SECONDS if self._at_work >= _MANY else 0.0
-
-    def growth(self) -> int:
-        is_served = self._living() is not None or self._supervisor.idle or self._supervisor.starting
-        return 0 if is_served else 1
+        most = 1 if self._is_one_at_a_time else sum(each.concurrency or 1 for each in self.types.known.values())
+        return Capacity(0, ahead=most - self._at_work)
 
     def grow(self, count: int) -> None:
-        self._handlers.grow(min(count, 1))
+        self._starts.start(min(count, 1))
 
-    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | AttemptResult | None:
-        child = self._child = self._living() or self._supervisor.acquire()
-        policy = self.policies[run.job_type]
-        attempt = AsyncAttempt(run, policy, child)
-        limit, grace = self._config.payload_limit, self._config.grace
-        slot = self._supervisor.page.slot_of(run.lease)
-        child.send(run_frame(run, policy, result_limit=limit, grace=grace, begin_before=begin_before, slot=slot))
-        self._at_work += 1
-        return attempt
+    def start(self, permits: int, ahead: int) -> PoolStep:
+        waiting = self._waiting()
+        for held in waiting:
+            child = self._child = self._living() or self._supervisor.acquire()
+            policy = self.types.known[held.run.job_type]
+            held.started = AsyncAttempt(held.run, policy, child)
+            self._hand.move(held, Phase.WORKING)
+            slot = self._supervisor.page.slot_of(held.lease)
+            child.send(start_message(held, policy, self._config, slot))
+            self._at_work += 1
+        return PoolStep(started=waiting)
 
-    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+        if report is None:
+            return PoolStep(self._results_of_death(runs))
         # The child stays: its loop and what the handlers keep in it are there for the next runs.
         self._at_work -= 1
-        return None
+        return PoolStep([] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report)) for held in runs])
 
-    def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, AttemptResult]]:
-        mine = [attempt for attempt in attempts if isinstance(attempt, AsyncAttempt)]
-        culprits, held_the_loop = _culprits(mine)
+    def _results_of_death(self, runs: Sequence[RunInHand]) -> list[tuple[RunInHand, AttemptResult]]:
+        mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
+        attempts = [attempt for _, attempt in mine]
+        culprits, held_the_loop = _culprits(attempts)
         if not culprits:
             # Nobody knows who did it: one at a time for the rest of the tick, and it will show.
-            self._most = 1
+            self._is_one_at_a_time = True
         self._at_work = 0
-        endings: list[tuple[Attempt, AttemptResult]] = []
-        for each in mine:
-            if each not in culprits:
-                endings.append((each, each.bystander(culprits)))
+        results = []
+        for held, attempt in mine:
+            if attempt not in culprits:
+                results.append((held, attempt.bystander(culprits)))
             else:
-                endings.append((each, each.blocked(len(mine) - len(culprits)) if held_the_loop else each.died()))
-        return endings
+                others = len(mine) - len(culprits)
+                results.append((held, attempt.blocked(others) if held_the_loop else attempt.died()))
+        return results
 
     def close(self) -> None:
         """Let the child go: with nothing at work it ends by itself."""

@@ -1,164 +1,133 @@
-"""Crews: who serves which kind of job types, how many runs each has room for now, and how it begins one.
+"""Pools: who serves which kind of job types, how many runs each can take now, and how it starts one.
 
-The drain claims for one crew after the other. A crew knows processes; it does not know the database.
+The loop claims for one pool after the other. A pool knows processes; it does not know the database. The runs are in the
+hand (``worker.hand``): a pool starts those of its types that wait there, and keeps none for itself.
 """
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from jobrunner import clock
-from jobrunner.children.protocol import Report
-from jobrunner.children.supervisor import Said, Supervisor
-from jobrunner.errors import BadPayload, PayloadMismatch
-from jobrunner.jobs.commands import Command
-from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Capacity, ClaimedRun, Policy
+from jobrunner.children.events import Said
+from jobrunner.children.messages import Report, StartRun
+from jobrunner.lifecycle import AttemptResult
+from jobrunner.model import Capacity, Policy
 from jobrunner.settings.config import Config
-from jobrunner.worker.attempt import Attempt
-from jobrunner.worker.pools.commands import CommandAttempt, command_line
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 
 
-class Crew(ABC):
-    """``policies`` are those of the job types that it claims; empty while they are not known.
+@dataclass(frozen=True, slots=True)
+class PoolCapacity:
+    """What a pool can take, and what it waits for.
 
-    ``known`` has also those of types that it claims no more, of which it may have runs in hand.
+    ``claimable`` is for how many runs it has room now, ``limits`` are the types of which it wants no more than so many,
+    ``growth`` is by how many processes it could grow. ``is_usable``: it may still start runs in this tick.
+    ``is_ready``: there is nothing to wait for before it can start one, or no hope that it will. ``next_step_at`` is
+    when ``start`` has something to do without any event; None: nothing is planned. For ``gathering_seconds`` reports
+    may pile up while every child has something to do.
+    """
+
+    claimable: Capacity
+    limits: Mapping[str, int] = field(default_factory=dict)
+    growth: int = 0
+    is_usable: bool = True
+    is_ready: bool = True
+    next_step_at: float | None = None
+    gathering_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStep:
+    """What a pool has done: ``results`` are the runs that have ended, and how, ``started`` those that are at work now.
+
+    ``prefetched`` is how many others were sent to children that are at work.
+    """
+
+    results: Sequence[tuple[RunInHand, AttemptResult]] = ()
+    started: Sequence[RunInHand] = ()
+    prefetched: int = 0
+
+
+class ServedTypes:
+    """The job types of one pool. ``policies`` are those of the types that it claims; empty while they are not known.
+
+    ``known`` has also those of types that it claims no more, of which there may be runs in hand.
     """
 
     def __init__(self) -> None:
         self.policies: Mapping[str, Policy] = {}
         self.known: Mapping[str, Policy] = {}
-        self.look_at = 0.0
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """These are the job types that it serves."""
         self.policies = self.known = {policy.job_type: policy for policy in policies}
 
     def retire(self, job_types: Collection[str]) -> None:
-        """Claim no more runs of these types, and begin none: they are another code's now."""
+        """Claim no more runs of these types, and begin none: the code of this host knows them otherwise by now."""
         self.policies = {name: policy for name, policy in self.policies.items() if name not in job_types}
 
-    def look_soon(self) -> None:
-        """Something has changed: there may be work again."""
-        self.look_at = min(self.look_at, clock.elapsed())
 
-    def look_again_in(self, seconds: float) -> None:
-        """Nothing was due: do not ask before."""
-        self.look_at = clock.elapsed() + seconds
+class Pool(ABC):
+    """Five methods. ``ask_at`` is when the database is to be asked for its runs (on the clock of ``clock.elapsed``)."""
 
-    @abstractmethod
-    def is_usable(self) -> bool:
-        """Whether it may still begin runs in this tick."""
+    def __init__(self, hand: Hand) -> None:
+        self.types = ServedTypes()
+        self.ask_at = 0.0
+        self._hand = hand
 
     @abstractmethod
-    def is_settled(self) -> bool:
-        """Whether there is nothing to wait for before it can begin a run, or no hope that it will."""
-
-    @abstractmethod
-    def room(self) -> Capacity:
+    def capacity(self) -> PoolCapacity:
         """How many runs it could take now."""
 
-    def most(self) -> Mapping[str, int]:
-        """The types of which it wants no more than so many."""
-        return {}
-
-    def busy(self) -> int:
-        """How many of the host's places it uses."""
-        return 0
-
-    def growth(self) -> int:
-        """By how many more it could grow."""
-        return 0
-
     @abstractmethod
-    def grow(self, count: int) -> None:
-        """Start what is needed for so many more runs; they can begin in a later turn."""
+    def start(self, permits: int, ahead: int) -> PoolStep:
+        """Start the runs that wait, with at most so many more permits; at most ``ahead`` may be prefetched in all.
 
-    @abstractmethod
-    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | AttemptResult | None:
-        """Take a run. An AttemptResult: it could not begin, and that is how it ends. None: it waits for others.
-
-        It is not begun after ``begin_before``, on the clock of ``clock.elapsed``.
+        The results are those of runs that could not be started.
         """
 
-    def deal(self, places: int, ahead: int) -> list[Attempt]:
-        """Give out the runs that wait; those at work by that.
+    def recall(self, run_id: int | None = None) -> list[Said]:
+        """Take back from its processes what they have not begun; with ``run_id`` only what stands beside that run.
 
-        They use at most so many more of the host's places, and at most ``ahead`` are to wait behind others.
+        Returns what was heard from its child meanwhile.
         """
         return []
 
-    def is_over(self, attempt: Attempt, report: Report) -> Attempt | None:
-        """The attempt was reported, and its process lives. Who is at work there now; None: nobody."""
-        return None
+    def grow(self, count: int) -> None:  # noqa: B027 - a pool whose runs wait for no process needs none
+        """Start what is needed for so many more runs; they can begin in a later step."""
 
-    def withdraw(self, run_id: int) -> list[Said]:
-        """See to it that nothing waits behind or in front of this run. What its child has said by then."""
-        return []
+    @abstractmethod
+    def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
+        """These runs have ended: the one that was reported, or, with ``report`` None, those whose process has died.
 
-    def unwanted(self, *, all_of_them: bool = False, only: int | None = None) -> list[ClaimedRun]:
-        """Runs that no handler has seen, to be given back: those that have waited for too long, or all, or one."""
-        return []
+        A run that was surely never begun waits again and has no result.
+        """
 
-    def has_waiting(self) -> bool:
-        """Whether it has runs that are with no child."""
-        return False
-
-    def next_step_at(self) -> float | None:
-        """When something is to be done about those that wait; None: nothing is planned."""
-        return None
-
-    def gathering_seconds(self) -> float:
-        """For how long reports may pile up without anybody being idle."""
-        return 0.0
-
-    def bury(self, attempts: Sequence[Attempt]) -> list[tuple[Attempt, AttemptResult]]:
-        """Their process has died: how each of its attempts has ended."""
-        return [(attempt, attempt.died()) for attempt in attempts]
+    def _waiting(self) -> list[RunInHand]:
+        known = self.types.known
+        return [held for held in self._hand.in_phase(Phase.WAITING) if held.run.job_type in known]
 
 
-class CommandCrew(Crew):
-    """Commands: a process of its own for each run. They share the host's places with the handlers."""
-
-    def __init__(self, config: Config, supervisor: Supervisor, commands: Mapping[str, Command]) -> None:
-        super().__init__()
-        self.learn([command.policy for command in commands.values()])
-        self._config = config
-        self._supervisor = supervisor
-        self._commands = commands
-
-    def is_usable(self) -> bool:
-        return bool(self.policies)
-
-    def is_settled(self) -> bool:
-        return True
-
-    def room(self) -> Capacity:
-        return Capacity(self._config.concurrency - self.busy() if self.policies else 0)
-
-    def busy(self) -> int:
-        return self._supervisor.commands
-
-    def grow(self, count: int) -> None:
-        """Nothing waits for a command."""
-
-    def begin(self, run: ClaimedRun, begin_before: float) -> Attempt | AttemptResult | None:
-        command = self._commands[run.job_type]
-        try:
-            line = command_line(command, run, os.environb, self._config.grace, begin_before)
-        except PayloadMismatch as error:
-            return AttemptResult(Outcome.INCOMPATIBLE, error_type="bad_payload", error=str(error))
-        except BadPayload as error:
-            return AttemptResult(Outcome.DISCARDED, error_type="bad_payload", error=str(error))
-        self._supervisor.page.begun(run.lease)
-        try:
-            process = self._supervisor.start_command(line)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            wait = command.policy.backoff.wait(run.attempt)
-            return AttemptResult(
-                Outcome.FAILED, error_type="not_started", error=f"no process can be started: {reason}", wait=wait
-            )
-        return CommandAttempt(run, command, process)
+def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:
+    """What a child is told of a run. ``slot`` is its place in the page of ``children.begun_page``."""
+    run = held.run
+    timeout = run.timeout
+    return StartRun(
+        run_id=run.lease.run_id,
+        job_type=run.job_type,
+        payload=run.payload,
+        attempt=run.attempt,
+        max_attempts=run.max_attempts,
+        started_at=run.started_at.isoformat(),
+        lateness_seconds=run.lateness.total_seconds(),
+        result_limit=config.payload_limit,
+        begin_before=held.begin_before,
+        scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+        timeout_seconds=None if timeout is None else timeout.total_seconds(),
+        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
+        alarm_seconds=None if timeout is None else (timeout + policy.kill_after + config.grace).total_seconds(),
+        slot=slot,
+    )

@@ -1,115 +1,103 @@
-"""All the crews of one tick: who serves which job type, and what is known of them so far."""
+"""All the pools of one tick: who serves which job type, and what is known of them so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import UsageError
-from jobrunner.log import Log
 from jobrunner.model import Policy
-from jobrunner.settings.config import Config
-from jobrunner.worker.pools.coroutines import AsyncCrew
-from jobrunner.worker.pools.handlers import HandlerCrew
-from jobrunner.worker.pools.pool import CommandCrew, Crew
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.hand import Hand
+from jobrunner.worker.pools.commands import CommandPool
+from jobrunner.worker.pools.coroutines import CoroutinePool
+from jobrunner.worker.pools.handlers import HandlerPool
+from jobrunner.worker.pools.pool import Pool
+from jobrunner.worker.pools.starts import ChildStarts
 
 
-class Staff:
-    """``types`` None: everything that this host can run. Commands are known at once, handlers by the first greeting."""
+class Pools:
+    """Commands are known at once, handlers by the first handshake. ``starts`` are those of the children.
 
-    def __init__(self, config: Config, supervisor: Supervisor, log: Log, types: Collection[str] | None) -> None:
+    ``refusal``: a type was asked for that this host cannot run.
+    """
+
+    def __init__(self, context: TickContext, hand: Hand, supervisor: Supervisor) -> None:
+        config = context.config
         self._config = config
-        self._types = types
-        self.handlers = HandlerCrew(config, supervisor, log)
-        self._async_handlers = AsyncCrew(config, supervisor, self.handlers)
-        commands = {name: command for name, command in config.commands.items() if self._is_wanted(name)}
-        # Those that wait for nobody first.
-        self._crews: tuple[Crew, ...] = (
-            CommandCrew(config, supervisor, commands),
-            self._async_handlers,
-            self.handlers,
-        )
-        self._serving: dict[str, Crew] = {}
+        self._types = context.types
         self.refusal: UsageError | None = None
+        self.starts = ChildStarts(supervisor, config, context.log)
+        self._handlers = HandlerPool(context, hand, supervisor, self.starts)
+        self._coroutines = CoroutinePool(hand, supervisor, config, self.starts)
+        commands = {name: command for name, command in config.commands.items() if self._is_wanted(name)}
+        # Those whose runs wait for no child first.
+        self._pools: tuple[Pool, ...] = (
+            CommandPool(hand, supervisor, config, commands),
+            self._coroutines,
+            self._handlers,
+        )
+        self._serving: dict[str, Pool] = {}
         if not config.imports:
             self._check_types(())
 
-    def __iter__(self) -> Iterator[Crew]:
-        return iter(self._crews)
+    def __iter__(self) -> Iterator[Pool]:
+        return iter(self._pools)
 
     def learn(self, policies: Sequence[Policy]) -> None:
         """The first child has told what handlers there are. A wanted type that there is not becomes ``refusal``."""
+        self.starts.are_known = True
         self._check_types(policy.job_type for policy in policies)
         wanted = [policy for policy in policies if self._is_wanted(policy.job_type)]
-        self.handlers.learn([policy for policy in wanted if not policy.is_async])
-        self._async_handlers.learn([policy for policy in wanted if policy.is_async])
+        self._handlers.types.learn([policy for policy in wanted if not policy.is_async])
+        self._coroutines.types.learn([policy for policy in wanted if policy.is_async])
+        if self._coroutines.types.policies:
+            # They keep one child for themselves.
+            self.starts.most_children += 1
 
     def compare(self, policies: Sequence[Policy]) -> list[str]:
-        """A later child has greeted. Types that it knows otherwise, or not at all, are retired: its code is another."""
+        """A later child has told its handlers. Types that it does not know, or knows otherwise, are retired."""
         told = {policy.job_type: policy for policy in policies}
         retired = []
-        for crew in (self.handlers, self._async_handlers):
-            changed = [name for name, policy in crew.policies.items() if told.get(name) != policy]
-            crew.retire(changed)
+        for pool in (self._handlers, self._coroutines):
+            changed = [name for name, policy in pool.types.policies.items() if told.get(name) != policy]
+            pool.types.retire(changed)
             retired += changed
         return sorted(retired)
 
-    def crew_of(self, job_type: str) -> Crew:
-        """Who serves the type. It must be one that was claimed."""
-        crew = self._serving.get(job_type)
-        if crew is None:
-            crew = next(crew for crew in self._crews if job_type in crew.known)
-            self._serving[job_type] = crew
-        return crew
+    def serving(self, job_type: str) -> Pool:
+        """The pool of the type. It must be one that was claimed."""
+        pool = self._serving.get(job_type)
+        if pool is None:
+            pool = next(pool for pool in self._pools if job_type in pool.types.known)
+            self._serving[job_type] = pool
+        return pool
 
-    def is_settled(self) -> bool:
-        """Whether there is nobody left to wait for before a run is begun; else somebody is called, if need be."""
-        for crew in self._crews:
-            if not crew.is_settled():
-                if crew.growth():
-                    crew.grow(1)
+    def make_ready(self) -> bool:
+        """Whether every pool can begin a run at once, or never will; else see to it that one can soon."""
+        for pool in self._pools:
+            capacity = pool.capacity()
+            if not capacity.is_ready:
+                if capacity.growth:
+                    pool.grow(1)
                 return False
         return True
 
-    def may_begin_more(self) -> bool:
-        """Whether any crew could begin a run, now or as soon as a child of its is ready, and it is time to ask."""
-        return any(crew.is_usable() and crew.look_at <= clock.elapsed() for crew in self._crews)
-
-    def is_usable(self) -> bool:
-        """Whether any crew may still begin a run in this tick."""
-        return any(crew.is_usable() for crew in self._crews)
-
-    def next_looks(self) -> list[float]:
-        """When each crew that could begin a run at once is to be asked for."""
-        return [crew.look_at for crew in self._crews if crew.policies and crew.room().any]
-
-    def busy(self) -> int:
-        """How many of the host's places this tick uses."""
-        return sum(crew.busy() for crew in self._crews)
-
-    def has_waiting(self) -> bool:
-        """Whether there are runs that are with no process."""
-        return any(crew.has_waiting() for crew in self._crews)
-
-    def gathering_seconds(self) -> float:
-        """For how long reports may pile up without anybody being idle."""
-        return max(crew.gathering_seconds() for crew in self._crews)
-
-    def look_soon(self) -> None:
+    def ask_soon(self) -> None:
         """Something has changed: there may be work again."""
         now = clock.elapsed()
-        for crew in self._crews:
-            crew.look_at = min(crew.look_at, now)
+        for pool in self._pools:
+            pool.ask_at = min(pool.ask_at, now)
 
-    def look_again_in(self, seconds: float) -> None:
-        """Nobody is to be asked for before."""
-        for crew in self._crews:
-            crew.look_again_in(seconds)
+    def ask_in(self, seconds: float) -> None:
+        """The database is not to be asked before."""
+        for pool in self._pools:
+            pool.ask_at = clock.elapsed() + seconds
 
     def close(self) -> None:
-        """Let go whoever is kept without work."""
-        self._async_handlers.close()
+        """Let go the children that are kept without work."""
+        self._coroutines.close()
 
     def _check_types(self, handlers: Iterable[str]) -> None:
         known = {*self._config.commands, *handlers}

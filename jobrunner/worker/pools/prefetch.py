@@ -1,74 +1,77 @@
-"""A child's line: the run that it works on, and those that wait for it.
+"""The prefetch queue of a child: the run that it works on, and those that wait behind it.
 
-Only what the kernel still has in its hands can be called back. So a run is either at work, or surely not begun; and
-when something goes wrong with the one at work, those behind it go elsewhere, uncharged.
+Only what the kernel still has can be recalled. So a run is either at work, or surely not begun; and when something goes
+wrong with the one at work, those behind it go elsewhere, uncharged.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.children.python_child import ChildProcess
-from jobrunner.model import ClaimedRun
-from jobrunner.worker.attempt import Attempt
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 
 
 @dataclass(slots=True, eq=False)
-class Given:
-    """A run of ours. ``since`` is when it was claimed or called back, ``seconds`` what it adds to its line."""
+class PrefetchQueue:
+    """``first`` is the run at work. Those behind it are in the hand, in phase PREFETCHED, with this queue.
 
-    run: ClaimedRun
-    begin_before: float
-    since: float
-    seconds: float = 0.0
+    ``length`` is how many they are, ``seconds`` how long they will take. Closed: no other run may join.
+    """
 
-
-@dataclass(slots=True)
-class Line:
-    """``first`` is at work, as ``attempt``; ``waiting`` are those behind it. Closed: nobody may join."""
-
+    hand: Hand
     child: ChildProcess
-    first: Given
-    attempt: Attempt
+    first: RunInHand
     is_closed: bool
-    waiting: deque[Given] = field(default_factory=deque)
+    length: int = 0
     seconds: float = 0.0
 
     def is_open(self) -> bool:
-        """Whether others may wait here."""
-        return not self.is_closed and self.attempt.stopping is None
+        """Whether other runs may wait here."""
+        return not self.is_closed and self.first.attempt.stopping is None
+
+    def behind(self) -> Iterator[RunInHand]:
+        """The runs that wait here, in their order. Nothing may be moved meanwhile."""
+        return (held for held in self.hand.prefetched() if held.queue is self)
 
     def holds(self, run_id: int) -> bool:
         """Whether the run is at work here, or waits."""
-        return any(run_id == given.run.lease.run_id for given in (self.first, *self.waiting))
+        return run_id == self.first.lease.run_id or any(held.lease.run_id == run_id for held in self.behind())
 
-    def add(self, given: Given) -> None:
-        """It was lined up behind the others."""
-        self.waiting.append(given)
-        self.seconds += given.seconds
+    def add(self, held: RunInHand) -> None:
+        """The child was sent the run, behind the others."""
+        held.queue = self
+        self.hand.move(held, Phase.PREFETCHED)
+        self.length += 1
+        self.seconds += held.queued_seconds
 
-    def advance(self) -> Given:
-        """The first has ended; the next one is at work."""
-        self.first = self.waiting.popleft()
-        self.seconds -= self.first.seconds
+    def advance(self) -> RunInHand:
+        """The first has ended: the next one is at work."""
+        self.first = next(self.behind())
+        self._remove(self.first)
         return self.first
 
     def seconds_left(self, expected: float) -> float:
         """When the child will have nothing to do, if the first takes as long as ``expected``."""
-        return max(0.0, self.attempt.began_at + expected - clock.elapsed()) + self.seconds
+        return max(0.0, self.first.attempt.began_at + expected - clock.elapsed()) + self.seconds
 
-    def recall(self) -> tuple[list[Given], bool]:
-        """Take from the child what it has not begun, and close the line.
+    def recall(self) -> bool:
+        """Take from the child what it has not begun, and close the queue; whether not even the first was begun.
 
-        Those that waited and were called back; and whether not even the first was begun.
+        Those behind it wait again, for any child.
         """
-        called_back = set(self.child.recall())
+        recalled = set(self.child.recall())
         self.is_closed = True
-        behind = [given for given in self.waiting if given.run.lease.run_id in called_back]
-        for given in behind:
-            given.since, given.seconds = clock.elapsed(), 0.0
-            self.waiting.remove(given)
-        self.seconds = sum(given.seconds for given in self.waiting)
-        return behind, self.first.run.lease.run_id in called_back
+        for held in list(self.behind()):
+            if held.lease.run_id in recalled:
+                self._remove(held)
+                self.hand.move(held, Phase.WAITING)
+        return self.first.lease.run_id in recalled
+
+    def _remove(self, held: RunInHand) -> None:
+        self.length -= 1
+        self.seconds -= held.queued_seconds
+        held.queue, held.queued_seconds = None, 0.0

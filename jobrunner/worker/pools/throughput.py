@@ -4,11 +4,11 @@ from __future__ import annotations
 
 AHEAD_SECONDS = 0.15
 """What waits in front of a child is about so much work: nothing is kept from another host for longer."""
-MOST_IN_LINE = 256
+MOST_IN_QUEUE = 256
 _INERTIA = 8
 
 
-class Pace:
+class Throughput:
     """What runs of each type take, as their children report it. ``strict``: nothing is ever handed out ahead."""
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -30,7 +30,7 @@ class Pace:
         """Whether others may wait behind a run of this type."""
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
-    def line_length(self) -> int:
+    def queue_length(self) -> int:
         """How many runs a child should be given: one at work, the others waiting."""
         if self._strict or not self._seconds:
             return 1
@@ -45,4 +45,4 @@ class Pace:
 
 def _length_of(seconds: float) -> int:
     """Of a line of runs that take so long each."""
-    return 1 + int(min(MOST_IN_LINE - 1, AHEAD_SECONDS / max(seconds, 1e-6)))
+    return 1 + int(min(MOST_IN_QUEUE - 1, AHEAD_SECONDS / max(seconds, 1e-6)))

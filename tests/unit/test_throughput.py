@@ -4,29 +4,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.worker.pools.throughput import AHEAD_SECONDS, MOST_IN_LINE, Pace
+from jobrunner.worker.pools.throughput import AHEAD_SECONDS, MOST_IN_QUEUE, Throughput
 
 durations = st.floats(0, 3600, allow_nan=False)
 
 
-def learned(*seconds: float, job_type: str = "a") -> Pace:
-    pace = Pace()
+def learned(*seconds: float, job_type: str = "a") -> Throughput:
+    pace = Throughput()
     for each in seconds:
         pace.learn(job_type, each)
     return pace
 
 
 def test_nothing_waits_behind_what_is_not_known() -> None:
-    pace = Pace()
-    assert (pace.line_length(), pace.most("a"), pace.is_short("a")) == (1, 1, False)
+    pace = Throughput()
+    assert (pace.queue_length(), pace.most("a"), pace.is_short("a")) == (1, 1, False)
     pace = learned(0.001)
     assert (pace.most("b"), pace.is_short("b")) == (1, False)
 
 
 def test_a_short_type_gets_a_line_and_a_slow_one_does_not() -> None:
-    pace = learned(AHEAD_SECONDS / MOST_IN_LINE / 2)
+    pace = learned(AHEAD_SECONDS / MOST_IN_QUEUE / 2)
     assert pace.is_short("a")
-    assert pace.most("a") == MOST_IN_LINE
+    assert pace.most("a") == MOST_IN_QUEUE
     pace.learn("b", AHEAD_SECONDS * 1.01)
     assert (pace.is_short("b"), pace.most("b")) == (False, 1)
     assert pace.is_short("a")
@@ -44,17 +44,17 @@ def test_a_longer_run_counts_at_once_and_shorter_ones_by_and_by() -> None:
 
 
 def test_strict_hands_nothing_out_ahead() -> None:
-    pace = Pace(strict=True)
+    pace = Throughput(strict=True)
     for _ in range(100):
         pace.learn("a", 0.0)
-    assert (pace.line_length(), pace.most("a"), pace.is_short("a")) == (1, 1, False)
+    assert (pace.queue_length(), pace.most("a"), pace.is_short("a")) == (1, 1, False)
 
 
 @given(st.lists(durations, min_size=1))
 def test_a_line_holds_at_least_the_one_at_work_and_never_too_many(seconds: list[float]) -> None:
     pace = learned(*seconds)
-    for length in (pace.line_length(), pace.most("a")):
-        assert 1 <= length <= MOST_IN_LINE
+    for length in (pace.queue_length(), pace.most("a")):
+        assert 1 <= length <= MOST_IN_QUEUE
 
 
 @given(st.lists(durations, min_size=1))
@@ -67,5 +67,5 @@ def test_what_waits_is_never_more_work_than_is_handed_out_ahead(seconds: list[fl
 @pytest.mark.parametrize("seconds", [0.01, 0.05])
 def test_the_line_follows_the_time_that_runs_take(seconds: float) -> None:
     pace = learned(*[seconds] * 100)
-    assert pace.line_length() == pytest.approx(1 + AHEAD_SECONDS / seconds, abs=1)
+    assert pace.queue_length() == pytest.approx(1 + AHEAD_SECONDS / seconds, abs=1)
     assert pace.most("a") == pytest.approx(1 + AHEAD_SECONDS / seconds, abs=1)

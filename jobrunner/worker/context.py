@@ -1,0 +1,31 @@
+"""What every part of one tick shares, so that no constructor needs more than it and its own parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from jobrunner.log import Log
+from jobrunner.model import Owner
+from jobrunner.settings.config import Config
+from jobrunner.store.database import Database
+from jobrunner.worker.stop_signals import StopRequest
+from jobrunner.worker.watchdog import Watchdog
+
+
+@dataclass(frozen=True, slots=True)
+class TickContext:
+    """``database`` is the main thread's; ``watchdog`` watches its calls. ``counts`` is what the tick has done so far.
+
+    ``types`` are the job types that it may claim; None: all that this host can run.
+    """
+
+    config: Config
+    database: Database
+    watchdog: Watchdog
+    log: Log
+    owner: Owner
+    stop: StopRequest = field(default_factory=StopRequest)
+    types: Collection[str] | None = None
+    counts: Counter[str] = field(default_factory=Counter)

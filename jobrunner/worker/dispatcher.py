@@ -1,0 +1,96 @@
+"""Dispatching: what was claimed goes to the pools; what finds no place soon is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jobrunner import clock
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.worker.claimer import Claimed
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.pools.pool import Pool
+from jobrunner.worker.pools.pools import Pools
+from jobrunner.worker.run_log import log_claimed
+
+_LONGEST_WAIT_SECONDS = 0.25
+_UNREADABLE = AttemptResult(
+    Outcome.FAILED,
+    error_type="unreadable",
+    error="its payload could not be read in a quarter of the lease, or not at all; see the log of the tick",
+)
+
+
+class Dispatcher:
+    """From the claim to the process. Main thread only."""
+
+    def __init__(self, context: TickContext, hand: Hand, pools: Pools, finalizer: Finalizer) -> None:
+        self._context = context
+        self._hand = hand
+        self._pools = pools
+        self._finalizer = finalizer
+        # How many runs of this tick may be at work on the host, as the last claim has found.
+        self._permits = 0
+        # When a pool last took a run that had waited. While others of them are dispatched, the turn of each comes, too.
+        self._dispatched_at: dict[Pool, float] = {}
+
+    def take(self, claimed: Claimed) -> None:
+        """Dispatch what was claimed."""
+        self._permits = self._hand.permits_in_use + claimed.permits
+        self._context.counts["claimed"] += len(claimed.runs) + len(claimed.unreadable)
+        for held in claimed.runs:
+            if clock.elapsed() > held.begin_before:
+                # This host has stood still since: by now the run may be somebody else's.
+                self.return_run(held)
+        for held in claimed.unreadable:
+            self._end_unstarted(held, _UNREADABLE)
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Start the runs that wait, as far as the pools can take them. What waits for too long is returned."""
+        is_closed = self._context.stop.at is not None or self._finalizer.is_behind()
+        ahead = 0 if is_closed else MOST_UNWRITTEN - self._finalizer.unwritten()
+        for pool in self._pools:
+            permits = 0 if is_closed else self._permits - self._hand.permits_in_use
+            step = pool.start(permits, ahead)
+            if step.started or step.prefetched:
+                self._dispatched_at[pool] = clock.elapsed()
+            self.note_started(step.started)
+            for held, result in step.results:
+                self._end_unstarted(held, result)
+        if self._context.stop.at is not None:
+            for pool in self._pools:
+                pool.recall()
+        self._return_those_that_wait_in_vain()
+
+    def note_started(self, runs: Iterable[RunInHand]) -> None:
+        """Handlers work on these from now on."""
+        for held in runs:
+            log_claimed(self._context.log, held.run)
+            self._context.database.hit("attempt.handed_over")
+
+    def next_steps(self) -> list[float]:
+        """When runs that wait have done so for too long."""
+        return [self._latest_of(held) for held in self._hand.in_phase(Phase.WAITING)]
+
+    def _return_those_that_wait_in_vain(self) -> None:
+        for held in self._hand.in_phase(Phase.WAITING):
+            is_retired = held.run.job_type not in self._pools.serving(held.run.job_type).types.policies
+            if is_retired or self._context.stop.at is not None or self._latest_of(held) <= clock.elapsed():
+                self.return_run(held)
+
+    def _latest_of(self, held: RunInHand) -> float:
+        dispatched_at = self._dispatched_at.get(self._pools.serving(held.run.job_type), 0.0)
+        return max(held.waits_since, dispatched_at) + _LONGEST_WAIT_SECONDS
+
+    def return_run(self, held: RunInHand) -> None:
+        """It was surely not begun, and will not be in this tick: the claimer returns it."""
+        self._hand.move(held, Phase.RETURNING)
+        self._context.counts["claimed"] -= 1
+
+    def _end_unstarted(self, held: RunInHand, result: AttemptResult) -> None:
+        log_claimed(self._context.log, held.run)
+        self._hand.move(held, Phase.ENDED)
+        self._finalizer.add(held, result)

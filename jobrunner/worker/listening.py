@@ -1,0 +1,173 @@
+"""Listening: a tick that goes on claiming, and waits for what comes, until the next one of its kind listens.
+
+It waits for notifications; but one may be lost on the way, so it also asks each second.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from jobrunner import clock
+from jobrunner.children.supervisor import Supervisor
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.settings.config import Config
+from jobrunner.store import listen
+from jobrunner.store.listen import Listener
+from jobrunner.worker import housekeeping
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period
+
+_ASK_SECONDS = 0.9
+"""A little less than a second, so that within one it knows that it is superseded, or cut off."""
+_APART_SECONDS = 0.01
+"""However often it is notified, so long passes between two questions."""
+_MOST_NOTIFICATIONS = 100
+"""In a second. To notify makes whoever enqueues wait; when so many do, it is paused until the second is over."""
+_PAUSED_ASK_SECONDS = 0.02
+
+
+class CannotListen(DatabaseUnavailable):
+    """Whatever keeps it from listening keeps no run from being done, as in any tick."""
+
+
+class Listening(Period):
+    """A tick that goes on claiming until its time is over or the next one of its kind listens."""
+
+    is_open_ended = True
+
+    def __init__(self, context: TickContext, tick_id: int, supervisor: Supervisor) -> None:
+        self._context = context
+        self._config = context.config
+        self._database = context.database
+        self._log = context.log
+        # Whom it supersedes, and is superseded by.
+        self._kind: dict[str, Any] = {"types": context.types, "application": _application(context.config)}
+        self._tick_id = tick_id
+        self._supervisor = supervisor
+        self._ends_at = clock.elapsed() + context.config.linger.total_seconds()
+        self._is_over = False
+        self._listener: Listener | None = None
+        self._was_notified = False
+        self._second_began_at = 0.0
+        self._notifications = 0
+        self._claimed = 0
+        self._asked_at = 0.0
+        self._ask_at = 0.0
+
+    def goes_on(self) -> bool:
+        return not self._is_over and clock.elapsed() < self._ends_at
+
+    def most_runs(self) -> float:
+        return float("inf")
+
+    @property
+    def ask_again_seconds(self) -> float:
+        # Its question is cheaper than a claim, and calls for one.
+        return float("inf") if self._has_begun() else LOOK_AGAIN_SECONDS
+
+    def look(self, *, is_ready: bool, is_free: bool) -> bool:
+        """Begin to listen once handlers are ready: an older tick leaves now. Then ask as often as there is reason to.
+
+        While no handler is at work it also recovers and expands; else that would keep the main loop from its runs, and
+        the next tick does it. Raises DatabaseUnavailable, and ConnectionLost as soon as the connection is gone.
+        """
+        if not self._has_begun():
+            if is_ready:
+                self._begin()
+            return False
+        if self._listener is None:
+            return False
+        self._count_notifications(self._listener)
+        if clock.elapsed() < self._next_question_at():
+            return False
+        if self._was_notified and self._notifications_pay():
+            self._was_notified = False
+            self._asked_at = clock.elapsed()
+            return True
+        return self._ask(is_free)
+
+    def next_step_at(self) -> float:
+        if self._listener is None:
+            return self._ends_at
+        step = min(self._next_question_at(), self._ends_at)
+        if self._listener.look_seconds is None:
+            return step
+        return min(step, clock.elapsed() + self._listener.look_seconds)
+
+    def end(self, trouble: DatabaseUnavailable | None = None) -> None:
+        if trouble is None:
+            self._end("over")
+        else:
+            self.trouble = self.trouble or str(trouble)
+            self._end("ended early", error=self.trouble)
+
+    def _has_begun(self) -> bool:
+        return self._listener is not None or self._is_over
+
+    def _begin(self) -> None:
+        try:
+            self._listener = Listener(self._database)
+            if self._listener.descriptor is not None:
+                self._supervisor.watch(self._listener.descriptor)
+            self._database.write(partial(listen.say_listening, tick_id=self._tick_id, **self._kind))
+        except DatabaseUnavailable as error:
+            self.end(error)
+            raise CannotListen(str(error)) from error
+        types = self._context.types
+        self._log.info("linger", result="listens", types=None if types is None else sorted(types))
+
+    def _count_notifications(self, listener: Listener) -> None:
+        notified = listener.notifications()
+        if clock.elapsed() - self._second_began_at >= 1:
+            self._second_began_at, self._notifications = clock.elapsed(), 0
+            # What was committed during the pause has notified nobody.
+            self._was_notified = self._was_notified or listener.is_paused
+            listener.pause(paused=False)
+        self._notifications += notified
+        self._was_notified = self._was_notified or notified > 0
+        if self._notifications >= _MOST_NOTIFICATIONS:
+            listener.pause(paused=True)
+
+    def _notifications_pay(self) -> bool:
+        """Whether the last notification has led to a run, so that this one need not be looked into before a claim."""
+        before, self._claimed = self._claimed, self._context.counts["claimed"]
+        return self._claimed > before
+
+    def _ask(self, is_free: bool) -> bool:
+        self._was_notified = False
+        self._asked_at = clock.elapsed()
+        outlook = self._database.read(
+            partial(listen.look_ahead, tick_id=self._tick_id, owner=self._context.owner, **self._kind)
+        )
+        self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
+        if outlook.is_superseded:
+            self._end("superseded")
+            return False
+        if outlook.is_due and is_free:
+            housekeeping.prepare(self._context)
+            return True
+        return outlook.is_claimable
+
+    def _next_question_at(self) -> float:
+        at = self._asked_at if self._was_notified else self._ask_at
+        if self._listener is not None and self._listener.is_paused:
+            at = min(at, self._asked_at + _PAUSED_ASK_SECONDS)
+        return max(at, self._asked_at + _APART_SECONDS)
+
+    def _end(self, result: str, **fields: str) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        (self._log.warning if fields else self._log.info)("linger", result=result, **fields)
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        if listener.descriptor is not None:
+            self._supervisor.unwatch(listener.descriptor)
+        listener.close()
+
+
+def _application(config: Config) -> str:
+    """Whose handlers these are: the name that it has given itself, else where they are and what they are called."""
+    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()

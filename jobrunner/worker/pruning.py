@@ -1,0 +1,44 @@
+"""Pruning: what was kept for long enough is deleted, a little in each tick whose turn it is."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from jobrunner import clock
+from jobrunner.errors import JobrunnerError
+from jobrunner.store import ticks
+from jobrunner.text import first_line_of
+from jobrunner.worker.batch_size import BatchSize
+from jobrunner.worker.context import TickContext
+
+_PRUNE_SECONDS = 1.0
+_FIRST_PRUNED, _MOST_PRUNED = 50, 500
+
+
+def prune(context: TickContext) -> None:
+    """Delete finished runs and ticks that are old enough, for a second at most."""
+    if not context.database.write(ticks.take_prune_turn):
+        return
+    ends_at = clock.elapsed() + _PRUNE_SECONDS
+    batch = BatchSize(_MOST_PRUNED, context.config.lease, first=_FIRST_PRUNED)
+    kept: set[int] = set()
+    while (began_at := clock.elapsed()) < ends_at:
+        work = partial(ticks.prune, keep=context.config.keep, limit=batch.size, besides=frozenset(kept))
+        try:
+            pruned = context.database.write(work)
+        except Exception as error:
+            is_database_away = isinstance(error, JobrunnerError) and not batch.is_cut(error, clock.elapsed() - began_at)
+            if is_database_away:
+                raise
+            # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.
+            context.log.error("prune", result="given up", error=first_line_of(error))
+            return
+        context.database.hit("prune.committed")
+        batch.took(clock.elapsed() - began_at)
+        context.counts["pruned"] += pruned.deleted
+        if pruned.kept and not kept:
+            context.log.warning("prune", result="kept", run_id=min(pruned.kept), error=pruned.reason)
+        kept.update(pruned.kept)
+        context.counts["kept"] = len(kept)
+        if not pruned.deleted and not pruned.kept:
+            return

@@ -1,0 +1,85 @@
+"""Stopping: the handlers that must not go on, for one of the reasons in ``StopReason``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from jobrunner import clock
+from jobrunner.worker.attempt import StopReason
+from jobrunner.worker.collector import Collector
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.dispatcher import Dispatcher
+from jobrunner.worker.hand import Hand, News, RunInHand
+from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.phase import AT_WORK_PHASES, Phase
+from jobrunner.worker.pools.pools import Pools
+from jobrunner.worker.run_log import log_run
+
+
+class Stopper:
+    """Acts on time, on news of the leases and on the stop signal. Main thread only."""
+
+    def __init__(
+        self, context: TickContext, hand: Hand, pools: Pools, dispatcher: Dispatcher, collector: Collector
+    ) -> None:
+        self._context = context
+        self._hand = hand
+        self._pools = pools
+        self._dispatcher = dispatcher
+        self._collector = collector
+
+    def act_on_news(self, heartbeat: Heartbeat) -> None:
+        """Act on what the heartbeat has learned of the leases."""
+        while not heartbeat.news.empty():
+            news, held = heartbeat.news.get()
+            if held.phase in (Phase.WAITING, Phase.PREFETCHED):
+                # It may be at work by the time that it is recalled; else it goes back.
+                self._recall(held.lease.run_id)
+                if held.phase is Phase.WAITING:
+                    self._dispatcher.return_run(held)
+            if held.phase in AT_WORK_PHASES:
+                self._act(news, held)
+
+    def _act(self, news: News, held: RunInHand) -> None:
+        if news is News.CANCEL_REQUESTED:
+            self._stop(held, StopReason.CANCEL)
+        elif news is News.UNRENEWED:
+            left = self._context.config.lease * (1 - FENCE_SHARE) / 2
+            self._stop(held, StopReason.UNRENEWED, within=min(left, held.attempt.policy.kill_after))
+        elif self._stop(held, StopReason.LEASE_LOST, within=timedelta(0)):
+            log_run(self._context.log, "lease lost", held.run, result="nothing written")
+
+    def stop_what_is_due(self) -> None:
+        """Stop the runs whose time is over, go on with stopping, have new output written."""
+        for held in self._hand.in_phase(*AT_WORK_PHASES):
+            if held.attempt.stopping is None and held.attempt.is_overdue():
+                self._stop(held, StopReason.TIMEOUT)
+            if held.phase not in AT_WORK_PHASES:
+                # Its child was heard meanwhile.
+                continue
+            held.attempt.advance()
+            if held.attempt.has_new_output():
+                self._hand.report(held, output=held.attempt.tail.text())
+        stop = self._context.stop
+        grace = 0.0 if stop.times > 1 else self._context.config.grace.total_seconds()
+        if stop.at is not None and clock.elapsed() >= stop.at + grace:
+            for held in self._hand.in_phase(Phase.WORKING):
+                self._stop(held, StopReason.SHUTDOWN)
+
+    def next_steps(self) -> list[float]:
+        """When ``stop_what_is_due`` has something to do."""
+        steps = [held.attempt.next_step_at() for held in self._hand.in_phase(*AT_WORK_PHASES)]
+        return [step for step in steps if step is not None]
+
+    def _stop(self, held: RunInHand, reason: StopReason, within: timedelta | None = None) -> bool:
+        """Begin to stop a handler, and no other: its child has nothing to go on with. False: there is no need."""
+        if held.phase is Phase.WORKING:
+            self._recall(held.lease.run_id)
+        if held.phase is Phase.WORKING:
+            self._hand.move(held, Phase.STOPPING)
+        return held.phase is Phase.STOPPING and held.attempt.stop(reason, within)
+
+    def _recall(self, run_id: int) -> None:
+        for pool in self._pools:
+            for said in pool.recall(run_id):
+                self._collector.hear(said)
