@@ -77,7 +77,7 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
 
 def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
-        policies = [_policy(data) for data in frame["policies"]]
+        policies = [policy_of(data) for data in frame["policies"]]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
@@ -85,23 +85,17 @@ def _handshake(frame: Frame) -> Handshake | ImportFailed:
     return Handshake(policies, schedules, misfits)
 
 
-def _policy(data: dict[str, Any]) -> Policy:
-    told = Policy.from_data(data)
-    if not isinstance(told.job_type, str) or type(told.is_async) is not bool:
-        raise ValueError(told)
-    # By the rules that it came from: its handler's decorator has gone by them, too.
-    return make_policy(
-        told.job_type,
-        max_attempts=told.max_attempts,
-        timeout="none" if told.timeout is None else told.timeout,
-        backoff=_backoff(told.backoff),
-        kill_after=told.kill_after,
-        concurrency=told.concurrency,
-        is_async=told.is_async,
-        max_waiting=told.max_waiting,
-        when_full=told.when_full,
-        on_stop=told.on_stop,
-    )
+def policy_of(data: dict[str, Any]) -> Policy:
+    """A policy from its ``as_data``, checked by the rules of the decorator.
+
+    Raises JobrunnerError, KeyError, TypeError or ValueError for what is no policy.
+    """
+    parts = dict(data)
+    timeout, kill_after = parts.pop("timeout_seconds"), parts.pop("kill_after_seconds")
+    if not isinstance(parts["job_type"], str) or type(parts["is_async"]) is not bool:
+        raise ValueError(parts)
+    parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
+    return make_policy(**{**parts, "backoff": _backoff(Backoff.from_data(parts["backoff"]))})
 
 
 def _backoff(told: Backoff) -> Backoff:
