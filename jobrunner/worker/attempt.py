@@ -105,7 +105,7 @@ class Attempt:
         else:
             self.process.kill()
 
-    def hear(self, message: OfRun) -> None:
+    def receive(self, message: OfRun) -> None:
         """What the child says of this run that is neither progress nor report. There is nothing to expect."""
 
     def reported(self, report: Report) -> AttemptResult:
@@ -122,7 +122,7 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
-        self.is_doubtful = report.was_told
+        self.is_doubtful = report.was_asked_to_stop
         if report.outcome == "incompatible":
             return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if report.outcome in ("discarded", "snoozed"):
@@ -152,8 +152,8 @@ class Attempt:
 
     def _crashed(self) -> AttemptResult:
         status = self.process.exit_status
-        is_silent = isinstance(self.process, ChildProcess) and self.process.killed_as_silent
-        how = "hung up on its parent" if is_silent else describe_exit(status)
+        lost_channel = isinstance(self.process, ChildProcess) and self.process.was_killed_without_channel
+        how = "lost its channel to the tick" if lost_channel else describe_exit(status)
         return AttemptResult(
             outcome=Outcome.CRASHED,
             error_type="crashed",

@@ -72,7 +72,7 @@ class Claimer:
         self._log = context.log
         self._unanswered: set[str] = set()
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
-        self._is_next_bare = False
+        self._skips_payload = False
         self._look_at = 0.0
         self._return_at = 0.0
 
@@ -126,17 +126,17 @@ class Claimer:
             most=wanted.limits,
             apart=self.exempt_types,
             quarantined=wanted.quarantined,
-            bare=self._is_next_bare,
+            bare=self._skips_payload,
         )
 
     def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Claimed:
         """A claim was committed."""
         self._unanswered.remove(request.token)
-        self._is_next_bare = False
+        self._skips_payload = False
         again: set[int] = set()
         if claim.runs:
             self._batch_size.took(clock.elapsed() - sent_at)
-            again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
+            again = self._heartbeat.note_lost({run.lease.run_id for run in claim.runs})
         begin_before = sent_at + FENCE_SHARE * self._config.lease.total_seconds()
         runs = []
         for run in claim.runs:
@@ -159,8 +159,8 @@ class Claimer:
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
         self._batch_size.size = 1
-        self._is_next_bare = request.limit == 1 and not request.bare
-        told = "without the payload" if self._is_next_bare else "one by one"
+        self._skips_payload = request.limit == 1 and not request.bare
+        told = "without the payload" if self._skips_payload else "one by one"
         self._log.warning("claim", result=told, error=first_line_of(error))
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:

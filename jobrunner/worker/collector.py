@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.events import Said
+from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult
@@ -33,7 +33,7 @@ class Collector:
         self._dispatcher = dispatcher
         self._finalizer = finalizer
 
-    def hear(self, said: Said) -> None:
+    def receive(self, said: Reported) -> None:
         """A child has said something about a run. What is not about the run at work there is dropped."""
         message = said.message
         held = self._hand.at_work(message.run_id)
@@ -44,7 +44,7 @@ class Collector:
         elif isinstance(message, Report):
             self._take_report(held, message)
         else:
-            held.attempt.hear(message)
+            held.attempt.receive(message)
 
     def _take_report(self, held: RunInHand, report: Report) -> None:
         step = self._pools.serving(held.run.job_type).ended([held], report)

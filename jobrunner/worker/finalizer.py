@@ -46,7 +46,7 @@ class Finalizer:
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         self.trouble: DatabaseUnavailable | None = None
-        self._has_told = False
+        self._has_logged = False
         self._context = context
         self._hand = hand
         self._log = context.log
@@ -183,9 +183,9 @@ class Finalizer:
             write.has_failed = True
             self._hand.move(held, Phase.ENDED)
         if isinstance(answers, DatabaseUnavailable):
-            if not self._has_told:
+            if not self._has_logged:
                 self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
-            self._has_told = True
+            self._has_logged = True
             for held, write in group:
                 if isinstance(answers, ConnectionLost):
                     # It may have been cut because it waited for one row, which somebody holds: the others go on
@@ -202,7 +202,7 @@ class Finalizer:
     def _take_each(self, group: list[tuple[RunInHand, PendingWrite]], answers: Answers) -> None:
         for (held, write), answer in zip(group, answers, strict=True):
             if answer is not Refusal.LOCKED:
-                self._has_told = False
+                self._has_logged = False
                 self._hand.release(held)
                 self._report(held, answer)
                 continue

@@ -75,7 +75,7 @@ class RunInHand:
     doubt_until: float | None = None
     is_locked: bool = False
     write: PendingWrite | None = None
-    told: set[News] = field(default_factory=set)
+    news: set[News] = field(default_factory=set)
     reports: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -231,11 +231,11 @@ class Hand:
 
     # What the main loop is told, and what handlers report. Any thread.
 
-    def tell(self, held: RunInHand, news: News) -> bool:
+    def note_news(self, held: RunInHand, news: News) -> bool:
         """Note that the main loop is told this. False: it was told before, or there is no handler to be stopped."""
         with self._lock:
-            is_old = news in held.told or held.ended_at is not None or held.lease not in self._by_lease
-            held.told.add(news)
+            is_old = news in held.news or held.ended_at is not None or held.lease not in self._by_lease
+            held.news.add(news)
         return not is_old
 
     def report(self, held: RunInHand, **columns: Any) -> None:

@@ -44,8 +44,8 @@ class Heartbeat(TickThread):
         self._every_seconds = context.config.heartbeat.total_seconds()
         self._log = context.log
         self._wake = wake
-        self._nudge = threading.Event()
-        self._beaten = threading.Event()
+        self._beat_now = threading.Event()
+        self._beat_done = threading.Event()
         self._closing = False
         # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
         self._locked: list[RunInHand] = []
@@ -53,11 +53,11 @@ class Heartbeat(TickThread):
         self._step_at = self._beat_at = clock.elapsed()
         self._watchdog.add(self._database, self._fence)
 
-    def lose(self, run_ids: Collection[int]) -> set[int]:
+    def note_lost(self, run_ids: Collection[int]) -> set[int]:
         """These runs were just claimed: other leases on them are lost. Returns the ids of the runs that had one."""
         lost = self._hand.of_runs(run_ids)
         for held in lost:
-            self._tell(News.LEASE_LOST, held)
+            self._post(News.LEASE_LOST, held)
         return {held.lease.run_id for held in lost}
 
     def note_step(self) -> None:
@@ -65,16 +65,16 @@ class Heartbeat(TickThread):
         stalled = clock.elapsed() - self._step_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._step_at = clock.elapsed()
         if stalled and len(self._hand):
-            self._beaten.clear()
-            self._nudge.set()
-            self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
+            self._beat_done.clear()
+            self._beat_now.set()
+            self._beat_done.wait(self._lease_seconds * LONGEST_CALL_SHARE)
             self._step_at = clock.elapsed()
 
     def close(self) -> None:
         """Stop beating and close the connection."""
         self._closing = True
         self._watchdog.remove(self._database)
-        self._nudge.set()
+        self._beat_now.set()
         if self.is_alive():
             self.join(timeout=1)
         if self.is_alive():
@@ -86,15 +86,15 @@ class Heartbeat(TickThread):
         """Beat until closed."""
         pause = min(self._every_seconds, self._lease_seconds / 16, 1.0)
         while not self._closing:
-            nudged = self._nudge.wait(pause)
-            self._nudge.clear()
+            is_asked = self._beat_now.wait(pause)
+            self._beat_now.clear()
             began_at = clock.elapsed()
-            if nudged or began_at - self._beat_at >= self._every_seconds:
+            if is_asked or began_at - self._beat_at >= self._every_seconds:
                 if self._try_to_beat(self._hand.renewable()):
                     self._beat_at = began_at
             elif self._locked:
                 self._try_to_beat(self._locked)
-            self._beaten.set()
+            self._beat_done.set()
 
     def _try_to_beat(self, due: list[RunInHand]) -> bool:
         if clock.elapsed() - self._step_at > self._lease_seconds / 2:
@@ -140,9 +140,9 @@ class Heartbeat(TickThread):
         self._locked += [held for held in due if held.lease in renewal.locked]
         for held in due:
             if renewal.renewed.get(held.lease):
-                self._tell(News.CANCEL_REQUESTED, held)
+                self._post(News.CANCEL_REQUESTED, held)
             elif held.lease not in renewal.renewed and held.lease not in renewal.locked:
-                self._tell(News.LEASE_LOST, held)
+                self._post(News.LEASE_LOST, held)
 
     def _write_reports(self) -> None:
         """Apart from the renewal: what a handler says must not be able to cost a lease."""
@@ -154,13 +154,13 @@ class Heartbeat(TickThread):
     def _fence(self) -> None:
         for held, age in self._hand.ages():
             if age >= self._lease_seconds * FENCE_SHARE:
-                self._tell(News.UNRENEWED, held)
+                self._post(News.UNRENEWED, held)
             attempt = held.started
             if age >= self._lease_seconds * _KILL_SHARE and held.phase in AT_WORK_PHASES and attempt is not None:
                 # From the watchdog's thread: the main loop may be what is stuck.
                 attempt.process.kill()
 
-    def _tell(self, news: News, held: RunInHand) -> None:
-        if self._hand.tell(held, news):
+    def _post(self, news: News, held: RunInHand) -> None:
+        if self._hand.note_news(held, news):
             self.news.put((news, held))
             self._wake()

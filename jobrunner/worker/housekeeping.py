@@ -18,7 +18,7 @@ _STEPS: Mapping[str, Callable[[TickContext], None]] = {
 }
 
 
-def keep_house(context: TickContext) -> DatabaseHeld | None:
+def do_housekeeping(context: TickContext) -> DatabaseHeld | None:
     """Take every step. One row that somebody holds keeps its own step from its end, and no other: it is returned."""
     held = None
     for name, take in _STEPS.items():

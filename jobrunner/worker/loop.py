@@ -8,7 +8,7 @@ the heartbeat's thread. No transaction is open while a handler runs. Which runs 
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker.abandon import abandon
@@ -259,8 +259,8 @@ class Loop:
             self._pools.starts.note_failure(event)
             if self._may_claim():
                 self._pools.starts.start(1)
-        elif isinstance(event, Said):
-            self._collector.hear(event)
+        elif isinstance(event, Reported):
+            self._collector.receive(event)
 
     def _learn(self, ready: Ready) -> None:
         if self._pools.starts.are_known:

@@ -32,12 +32,12 @@ def recover(context: TickContext) -> None:
     killed = kill_leftovers(state_folder.for_state(context.config.state_dir), owners, live)
     if killed:
         context.log.warning("leftovers", result="killed", processes=killed)
-    _give_back_never_begun(context)
+    _return_never_begun(context)
     # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
     _Recovery(context).recover([run.run_id for run in expired])
 
 
-def _give_back_never_begun(context: TickContext) -> None:
+def _return_never_begun(context: TickContext) -> None:
     """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
     private = filter(state_folder.is_private, state_folder.for_state(context.config.state_dir))
     for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
@@ -84,7 +84,7 @@ class _Recovery:
                 if self._batch_size.was_cut():
                     left = some + left
                     continue
-                self._end_bare(some, error)
+                self._end_without_output(some, error)
             else:
                 self._batch_size.took(clock.elapsed() - began_at)
 
@@ -96,7 +96,7 @@ class _Recovery:
             log_ended(self._log, ended, recovered=True)
         self._counts["recovered"] += len(recovered)
 
-    def _end_bare(self, some: list[int], error: Exception) -> None:
+    def _end_without_output(self, some: list[int], error: Exception) -> None:
         self._log.error("recovery", result="without what it has said", run_id=some[0], error=first_line_of(error))
         try:
             self._end(some, with_output=False)

@@ -35,8 +35,8 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
         fields |= {"error_type": decision.error_type, "error": decision.error}
     if decision.event in (Event.FAIL, Event.POSTPONE):
         fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
-    say = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
-    say("recovered" if recovered else word, **fields)
+    write = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
+    write("recovered" if recovered else word, **fields)
     return word
 
 

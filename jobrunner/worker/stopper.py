@@ -82,4 +82,4 @@ class Stopper:
     def _recall(self, run_id: int) -> None:
         for pool in self._pools:
             for said in pool.recall(run_id):
-                self._collector.hear(said)
+                self._collector.receive(said)

@@ -26,7 +26,7 @@ from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
 from jobrunner.text import first_line_of, one_line
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.housekeeping import keep_house
+from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.stop_signals import noting_stop_signals
@@ -97,7 +97,7 @@ class Tick:
 
     def _work(self, tick_id: int) -> None:
         context = self._context
-        held = keep_house(context)
+        held = do_housekeeping(context)
         can_work = context.config.imports or context.config.commands
         if can_work and (context.config.linger or context.database.read(ticks.is_anything_due)):
             self._run_what_is_due(tick_id)

@@ -16,14 +16,14 @@ T = TypeVar("T")
 class Writer(TickThread, Generic[T]):
     """One write at a time. Every method but ``run`` is for the main thread; ``wake`` ends its wait for the answer."""
 
-    def __init__(self, main: Database, watch: Watchdog, wake: Callable[[], None]) -> None:
+    def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-writer", daemon=True)
         self._database = main.twin()
-        self._watch = watch
+        self._watchdog = watchdog
         self._wake = wake
         self._asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
-        watch.add(self._database)
+        watchdog.add(self._database)
 
     def ask(self, work: Callable[[Database], T]) -> None:
         """Have this done. Whoever asks takes its answer before asking again."""
@@ -43,7 +43,7 @@ class Writer(TickThread, Generic[T]):
         if self.is_alive():
             self._database.cut()
             self.join(timeout=5)
-        self._watch.remove(self._database)
+        self._watchdog.remove(self._database)
         self._database.close()
 
     def run(self) -> None:
