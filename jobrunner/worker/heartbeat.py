@@ -1,9 +1,9 @@
-"""The heartbeat: renews this tick's leases from a thread with its own connection.
+"""The heartbeat: renews this tick's leases in a thread with its own connection.
 
-It renews only while the main loop goes on, so a stuck parent loses its leases. It tells the main loop which
-leases are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up: its
-handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
-anybody else may start the run (self-fencing). That is done in the watchdog's thread, which waits for no database.
+It renews only while the main loop goes on, so a stuck parent loses its leases. It posts news to the main loop: which
+leases are lost and which runs have a cancel request. A lease that could not be renewed in time is given up: its
+handler is asked to stop at three quarters of the lease and killed just before the end, so that it is dead before
+another tick may start the run (self-fencing). The watchdog's thread does this, because it never waits for the database.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from jobrunner.worker.phase import AT_WORK_PHASES
 from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread
 
 FENCE_SHARE = 0.75
-"""Three beats missed: the handler is told to stop."""
+"""Of the lease, which is three missed beats: then the handler is asked to stop."""
 _FIRST_BATCH, _LARGEST_BATCH = 1000, 10_000
 _KILL_SHARE = 0.9
-"""The watchdog looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
+"""Of the lease. The watchdog looks every 32nd of the lease, so it kills at the latest when 7 % of the lease is left."""
 
 
 class Heartbeat(TickThread):
-    """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
+    """Renews leases. Call every method but ``run`` in the main thread. ``wake`` ends that thread's wait for news."""
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
@@ -47,21 +47,21 @@ class Heartbeat(TickThread):
         self._beat_now = threading.Event()
         self._beat_done = threading.Event()
         self._closing = False
-        # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
+        # Runs whose lease could not be renewed because another transaction had locked the row. Tried again soon.
         self._locked: list[RunInHand] = []
         self._batch_size = BatchSize(_LARGEST_BATCH, self._lease, first=_FIRST_BATCH)
         self._step_at = self._beat_at = clock.elapsed()
         self._watchdog.add(self._database, self._fence)
 
     def note_lost(self, run_ids: Collection[int]) -> set[int]:
-        """These runs were just claimed: other leases on them are lost. Returns the ids of the runs that had one."""
+        """Note runs that were just claimed: earlier leases on them are lost. Returns the ids of runs that had one."""
         lost = self._hand.of_runs(run_ids)
         for held in lost:
             self._post(News.LEASE_LOST, held)
         return {held.lease.run_id for held in lost}
 
     def note_step(self) -> None:
-        """The main loop goes on. After a stall the leases come first: waits until a beat has told which are left."""
+        """Note that the main loop goes on. After a stall, first wait for a beat that finds the lost leases."""
         stalled = clock.elapsed() - self._step_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._step_at = clock.elapsed()
         if stalled and len(self._hand):
@@ -112,7 +112,7 @@ class Heartbeat(TickThread):
         return False
 
     def _renew_all(self, due: list[RunInHand]) -> None:
-        """In as many writes as it takes: those that come after one that failed are the first in the next beat."""
+        """Renew in batches. If one fails, the next beat begins with the leases that were not renewed."""
         self._locked = []
         while due:
             some, due = due[: self._batch_size.size], due[self._batch_size.size :]
@@ -145,7 +145,7 @@ class Heartbeat(TickThread):
                 self._post(News.LEASE_LOST, held)
 
     def _write_reports(self) -> None:
-        """Apart from the renewal: what a handler says must not be able to cost a lease."""
+        """Write progress and output. This is not part of the renewal, so that a bad value cannot cost a lease."""
         columns = self._hand.take_reports()
         if columns:
             written = self._database.write(lambda connection: holding.report(connection, columns))
@@ -157,7 +157,7 @@ class Heartbeat(TickThread):
                 self._post(News.UNRENEWED, held)
             attempt = held.started
             if age >= self._lease_seconds * _KILL_SHARE and held.phase in AT_WORK_PHASES and attempt is not None:
-                # From the watchdog's thread: the main loop may be what is stuck.
+                # This runs in the watchdog's thread, because the main loop may be stuck.
                 attempt.process.kill()
 
     def _post(self, news: News, held: RunInHand) -> None:
