@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-_HOMES = {
+_MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
@@ -46,10 +46,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: an idle tick needs none of them, and a handler module that enqueues nothing no SQLAlchemy.
-    if name not in _HOMES:
+    # Imported on demand: an idle tick needs none of them, and a handler module that never enqueues needs no SQLAlchemy.
+    if name not in _MODULES:
         raise AttributeError(f"module 'jobrunner' has no attribute {name!r}")
     from importlib import import_module
 
-    globals()[name] = value = getattr(import_module(f"jobrunner.{_HOMES[name]}"), name)
+    globals()[name] = value = getattr(import_module(f"jobrunner.{_MODULES[name]}"), name)
     return value

@@ -3,7 +3,7 @@
 import sys
 
 if not sys.flags.safe_path:
-    # Python puts the current folder first: a stray click.py in it would be run in the real one's place.
+    # Python puts the current folder first. It could hold a click.py, which would be imported instead of the real one.
     del sys.path[0]
 
 from jobrunner.cli import main

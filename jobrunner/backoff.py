@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt. Pure: policies are data that a child can send to its parent."""
+"""How long to wait before the next attempt. Pure: a policy is data that a child can send to its parent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LONGEST_WAIT = timedelta(days=365)
 class Backoff:
     """A policy. Build it with ``fixed``, ``exponential``, ``waits`` or ``polynomial``.
 
-    ``seconds`` is the base of the first three shapes or the list of waits; ``jitter`` is the share
-    by which a wait may be shorter or longer, 0 to 1.
+    ``seconds`` is the list of waits, and for the other shapes the base. ``jitter`` (0 to 1) is the share by which a
+    wait may be shorter or longer.
     """
 
     shape: str
@@ -29,7 +29,7 @@ class Backoff:
     jitter: float = 0.2
 
     def wait(self, attempts: int, chance: Callable[[], float] = random.random) -> timedelta:
-        """The wait after the attempt number ``attempts`` (from 1) failed. ``chance`` gives 0.0 to 1.0."""
+        """The wait after attempt number ``attempts`` (from 1) has failed. ``chance`` returns 0.0 to 1.0."""
         seconds = min(self._plain_seconds(max(attempts, 1)), self.cap_seconds)
         spread = self.jitter * (2 * chance() - 1)
         return min(timedelta(seconds=seconds * (1 + spread)), _LONGEST_WAIT)
@@ -39,7 +39,7 @@ class Backoff:
             return self.seconds[min(attempts, len(self.seconds)) - 1]
         if self.shape == "polynomial":
             return float(self.seconds[0] * min(attempts, 10**6) ** self.exponent)
-        # The exponent is held down before it is used: 2.0 ** 5000 overflows.
+        # The exponent has a limit, because 2.0 ** 5000 overflows.
         return float(self.seconds[0] * self.exponent ** min(attempts - 1, 64))
 
     def as_data(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def exponential(base: Duration = "1m", *, cap: Duration = "30m", factor: float =
 
 
 def waits(*each: Duration, jitter: float = 0.2) -> Backoff:
-    """One wait per failed attempt, in order; the last one repeats."""
+    """One wait per failed attempt, in this order. The last one repeats."""
     if not each:
         raise UsageError("waits() needs at least one wait, e.g. waits('1m', '10m', '1h')")
     return Backoff("waits", tuple(_seconds(wait) for wait in each), jitter=_share(jitter))
@@ -85,7 +85,7 @@ def waits(*each: Duration, jitter: float = 0.2) -> Backoff:
 def polynomial(
     base: Duration = "10s", *, power: float = 2.0, cap: Duration = timedelta(days=1), jitter: float = 0.2
 ) -> Backoff:
-    """attempts to the power of ``power``, times ``base``: by default attempts² × 10 s."""
+    """``base`` × attempts to the power of ``power``. The default is 10 s × attempts²."""
     if not 0 < power <= 10:
         raise UsageError(f"a backoff power of {power} is out of range; it must lie above 0 and up to 10")
     return Backoff("polynomial", (_seconds(base),), exponent=power, cap_seconds=_seconds(cap), jitter=_share(jitter))
@@ -102,7 +102,7 @@ def _share(jitter: float) -> float:
 
 
 DEFAULT = exponential("1m", cap="30m")
-"""1 m, 2 m, 4 m and so on, capped at 30 m, ±20 %. Also used where someone else than the owner ends an attempt."""
+"""1 m, 2 m, 4 m and so on, at most 30 m, ±20 %. Also used when another process than the owner ends an attempt."""
 
 UNTIL_DEPLOYED = fixed("22.5s", jitter=1 / 3)
-"""15 to 30 s, until a run that does not fit this code is tried again: by then a deploy may be further."""
+"""15 to 30 s, until a run that does not fit this code is tried again. By then a deploy may have gone on."""

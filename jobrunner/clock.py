@@ -1,7 +1,7 @@
 """The only file that may read this host's clock.
 
-Instants come from the database (promise P10). What is read here are durations, and the wall
-clock for what never meets the database: log lines, and a question that needs none.
+Instants come from the database (promise P10). This file measures durations. It reads the wall clock only for log lines
+and for questions that need no database.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-# CLOCK_MONOTONIC stands still while a laptop sleeps; a lease in the database does not. Counting
-# on the boot clock, an owner that was suspended knows at once that its lease is over.
+# CLOCK_MONOTONIC stops while a laptop sleeps, but a lease in the database goes on. By the boot clock an owner that was
+# suspended knows at once that its lease is over.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def elapsed() -> float:
-    """Seconds on a clock that never steps and that counts suspended time. Only differences mean anything."""
+    """Seconds of a clock that never steps and that counts suspended time. Only differences have a meaning."""
     return time.clock_gettime(_SINCE_BOOT)
 
 
 def utc_now() -> datetime:
-    """This host's idea of now, aware, UTC. Never compared with the database's instants."""
+    """The time by this host's clock, aware, in UTC. It is never compared with instants of the database."""
     return datetime.now(UTC)

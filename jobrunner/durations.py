@@ -1,4 +1,4 @@
-"""Durations as people write them: ``3s``, ``2m``, ``1h30m``, ``500ms`` or plain seconds."""
+"""Durations in the form that people write: ``3s``, ``2m``, ``1h30m``, ``500ms`` or plain seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _LONGEST = timedelta(days=3660)
 
 Duration = timedelta | str | int | float
-"""What the public functions take: a timedelta, text such as ``"90s"``, or a number of seconds."""
+"""What the public functions accept: a timedelta, a text such as ``"90s"``, or a number of seconds."""
 
 
 def parse_duration(value: Duration) -> timedelta:
@@ -36,19 +36,19 @@ def parse_duration(value: Duration) -> timedelta:
 def _seconds(value: str | float) -> float:
     text = str(value).strip()
     if len(text) > 40:
-        raise UsageError("a duration of more than 40 characters; write it as 30s, 5m or 1h30m")
+        raise UsageError("a duration must have at most 40 characters; write it as 30s, 5m or 1h30m")
     if _PLAIN.fullmatch(text):
         seconds = float(text)
     elif _WHOLE.fullmatch(text):
         seconds = sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _PART.findall(text))
     else:
         raise UsageError(f"{text!r} is not a duration; write it as 30s, 5m or 1h30m")
-    # timedelta overflows on its own terms; the range check of the caller says it better.
+    # The limit keeps timedelta from overflowing. The caller's range check then gives a better error.
     return min(seconds, _LONGEST.total_seconds() + 1)
 
 
 def format_duration(duration: timedelta) -> str:
-    """Render for people: the two largest units, e.g. ``1h30m``, ``45s``, ``2d3h``; below a second ``250ms``."""
+    """A text for people with the two largest units, such as ``1h30m``, ``45s``, ``2d3h`` or ``250ms``."""
     seconds = duration.total_seconds()
     if seconds < 0:
         return "-" + format_duration(-duration)

@@ -1,4 +1,4 @@
-"""Enqueue from an application, inside its own transaction."""
+"""Enqueues runs from an application, in the application's own transaction."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def enqueue(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
 ) -> Enqueued:
-    """Insert a run through the caller's own connection, and never commit it.
+    """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). A key that was ever used
-    for this job type gives the id it was used for, with ``created`` False. Raises UsageError or BadPayload before
-    anything is sent, also where this process has a handler of that type which cannot take the payload.
+    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). If the key was ever used
+    for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload
+    before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
 
-    Where the type has a ``max_waiting`` and as many runs wait, nothing is inserted: QueueFull is raised, and the
-    transaction is as good as before, or with ``when_full="drop"`` the answer's ``id`` is None. To be exact, enqueues of
-    such a type wait for each other until the transaction of each ends: make it a short one.
+    If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
+    transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
+    exact, enqueues of such a type wait for each other until each transaction ends: keep it short.
     """
     new = new_run(
         job_type,
@@ -64,7 +64,7 @@ def enqueue(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of the many of ``enqueue_many``, with options of its own. What is None is as the call says."""
+    """One run of ``enqueue_many`` with its own options. None means the option of the call."""
 
     payload: Mapping[str, Any]
     run_at: datetime | timedelta | None = None
@@ -84,25 +84,25 @@ def enqueue_many(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
 ) -> list[Enqueued]:
-    """Insert a run for each payload, under the rules of ``enqueue``, in a few statements; one answer each, in order.
+    """Insert a run for each payload in a few statements, by the rules of ``enqueue``. Returns the answers in order.
 
-    A payload that needs an idempotency key or other options of its own comes as an ``Entry``. All are checked before
-    anything is sent: BadPayload and UsageError name the place in the list. Where the type's ``max_waiting`` has not
-    room for all, QueueFull is raised with nothing written, or with ``when_full="drop"`` the last ones are dropped. A
-    key that comes twice in the list stands for the first one's run.
+    Give a payload that needs an idempotency key or other own options as an ``Entry``. All are checked before anything
+    is sent: BadPayload and UsageError name the index in the list. If the type's ``max_waiting`` does not allow all of
+    them, QueueFull is raised and nothing is written, or with ``when_full="drop"`` the last ones are dropped. If a key
+    is in the list twice, the second answer has the id of the first one's run.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
     limit = _payload_limit()
     shared = new_run(job_type, {}, payload_limit=limit, **options)
     listed: list[dict[str, Any]] = []
-    for place, given in enumerate(payloads):
+    for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
             check_declared(job_type, given.payload if isinstance(given, Entry) else given)
         except UsageError as error:
-            raise type(error)(f"payloads[{place}]: {error}") from None
+            raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
-        # A column is either the call's or the list's: where one says it for itself, each does.
+        # The statement takes a column from the call or from the list. If one entry has its own options, all get theirs.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
     return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type)) if listed else []
@@ -114,8 +114,8 @@ def _own_columns(
     if not isinstance(given, Entry):
         return {"payload": checked_text(given, limit)}
     own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
-    said = {name: value for name, value in own.items() if value is not None}
-    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **said}).columns())
+    set_here = {name: value for name, value in own.items() if value is not None}
+    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **set_here}).columns())
 
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _payload_limit() -> int:
 
 @lru_cache(maxsize=1)
 def _payload_limit_in(_: int) -> int:
-    # Read again each second: an application sees a changed file soon, and a thousand enqueues do not read it each.
+    # The file is read again each second: an application sees a change soon, and most enqueues read no file.
     return config.payload_limit(os.environ)
 
 
@@ -143,7 +143,7 @@ def new_run(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
 ) -> NewRun:
-    """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
+    """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload."""
     check_job_type(job_type)
     _check_run_at(run_at)
     _check_number("priority", priority, -1000, 1000)
@@ -178,7 +178,7 @@ def _check_run_at(run_at: object) -> None:
     elif isinstance(run_at, datetime):
         if run_at.tzinfo is None:
             raise UsageError("run_at has no time zone; write 2026-01-31T09:00:00Z or with an offset such as +01:00")
-        # In another zone the ends of the calendar are in years that nothing can read back.
+        # At the ends of the calendar a change of the time zone would give a year that Python cannot represent.
         if not 1970 <= run_at.year <= 9000:
             raise UsageError(f"run_at is in the year {run_at.year}; it must lie between 1970 and 9000")
     elif run_at is not None:

@@ -1,6 +1,6 @@
-"""The error tree. Each message tells the operator what to do; each class knows its exit code.
+"""The errors of jobrunner. Each message says what the operator should do, and each class has its exit code.
 
-Expected refusals (lease lost, slot already taken, key already used) are return values, not errors.
+Expected refusals (a lost lease, a slot or key that is already used) are return values, not errors.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from collections.abc import Sequence
 
 
 class JobrunnerError(Exception):
-    """Whatever jobrunner itself refuses or cannot do. The message is one line and safe to show."""
+    """What jobrunner refuses or cannot do. The message is one line without secrets."""
 
     exit_code = 1
 
 
 class InternalError(JobrunnerError):
-    """Something went wrong that nobody has thought of: a fault of jobrunner's own."""
+    """An unexpected error: a bug of jobrunner."""
 
     exit_code = 70
 
 
 class NotFoundError(JobrunnerError):
-    """No row of that id or name."""
+    """There is no row with that id or name."""
 
 
 class UsageError(JobrunnerError):
-    """The request itself is wrong: nothing was written."""
+    """The request itself is wrong. Nothing was written."""
 
     exit_code = 2
 
 
 class BadPayload(UsageError):
-    """The payload is not something that both databases can hold and every handler can read."""
+    """The payload is not a JSON object that both databases can store."""
 
 
 class PayloadMismatch(BadPayload):
-    """The payload does not fit this handler or command. Another version of it may be made for it."""
+    """The payload does not fit this handler or command. It may fit another version of the code."""
 
 
 class BadSchedule(UsageError):
@@ -43,15 +43,15 @@ class BadSchedule(UsageError):
 
 
 class QueueFull(JobrunnerError):
-    """As many runs of the type wait as its ``max_waiting`` allows: nothing was inserted."""
+    """As many runs of the type wait as its ``max_waiting`` allows. Nothing was inserted."""
 
 
 class LimitHeld(JobrunnerError):
-    """Another transaction has enqueued a run of a type with a limit, and takes its time to end."""
+    """Another transaction has enqueued a run of a type with a limit, and has not ended yet."""
 
 
 class RowRefused(JobrunnerError):
-    """The database does not take what one of these definitions asks for: nothing of the transaction was written."""
+    """The database refuses what one of these definitions asks for. The transaction wrote nothing."""
 
     def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class RowRefused(JobrunnerError):
 
 
 class RowHeld(JobrunnerError):
-    """Somebody else holds a row that new slots of these definitions need: nothing of the transaction was written."""
+    """Another transaction has locked a row that slots of these definitions need. Our transaction wrote nothing."""
 
     def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
         super().__init__(message)
@@ -67,21 +67,21 @@ class RowHeld(JobrunnerError):
 
 
 class UnknownJobType(UsageError):
-    """No handler of that name on this host."""
+    """This host has no handler for the job type."""
 
 
 class DatabaseUnavailable(JobrunnerError):
-    """The database cannot be reached, or was lost on the way."""
+    """The database cannot be reached, or its connection was lost."""
 
     exit_code = 69
 
 
 class ConnectionLost(DatabaseUnavailable):
-    """An open connection died. Whether the last COMMIT was applied is unknown."""
+    """An open connection was lost. It is unknown whether the last COMMIT was applied."""
 
 
 class DatabaseHeld(DatabaseUnavailable):
-    """Somebody else holds a lock on what is needed, and does not let go. Nothing was written."""
+    """Another session holds a needed lock for too long. Nothing was written."""
 
 
 class ConfigurationError(JobrunnerError):
@@ -91,7 +91,7 @@ class ConfigurationError(JobrunnerError):
 
 
 class SchemaMismatch(ConfigurationError):
-    """The database's schema and this code do not serve each other."""
+    """This code cannot work with the database's schema."""
 
 
 class HandlersUnavailable(ConfigurationError):

@@ -1,9 +1,8 @@
-"""Named places at which a test may kill the process or cut its connection. Free when off.
+"""Failpoints: named points at which a test can kill the process or cut its connection. They cost nothing when off.
 
-``JOBRUNNER_FAULT=claim.committed=kill`` kills this process (SIGKILL) the first time that it passes there; ``=cut``
-breaks its database connection, ``=stop`` has it stand still until SIGCONT, and ``=raise`` raises what nobody expects.
-Each passing is noted in the file
-``JOBRUNNER_FAULT_TRACE``, so that a test can tell a point that was survived from one that was never reached.
+``JOBRUNNER_FAULT=claim.committed=kill`` kills this process (SIGKILL) when it hits that failpoint for the first time.
+``=cut`` breaks its database connection, ``=stop`` stops the process until SIGCONT, and ``=raise`` raises an unexpected
+error. Each hit is written to the file ``JOBRUNNER_FAULT_TRACE``, so that a test knows whether it was reached.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ POINTS = (
     "finalize.committed",
     "tick.before_close",
 )
-"""In the order in which a tick passes them. Those in a child cannot cut: a child has no connection of ours."""
+"""In the order in which a tick hits them."""
 
 COMMAND_POINTS = ("command.settings_loaded", "change.before_commit")
-"""Where a command has nothing but its settings yet; and where a person's command has written all that it changes about
-a schedule, and nothing of it counts yet."""
+"""When a command has loaded its settings; and when a command has written all changes of a schedule, before COMMIT."""
 
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
+"""They cannot cut: a child has no connection to the database."""
 
 _wanted = os.environ.get("JOBRUNNER_FAULT", "")
 
 
 def are_wanted() -> bool:
-    """Whether the environment names a fault point."""
+    """Whether the environment names a failpoint."""
     return bool(_wanted)
 
 
 def hit(point: str, cut: Callable[[], None] | None = None) -> None:
-    """Pass a fault point. Does nothing unless the environment names it."""
+    """Hit a failpoint. Does nothing unless the environment names it."""
     if _wanted:
         _act(point, cut)
 
@@ -58,7 +57,7 @@ def _act(point: str, cut: Callable[[], None] | None) -> None:
     name, _, action = _wanted.partition("=")
     if name != point:
         return
-    # Once per process: a tick that survives the fault must be able to finish its work.
+    # It acts once per process, so that a tick that survives can finish its work.
     _wanted = ""
     trace = os.environ.get("JOBRUNNER_FAULT_TRACE")
     if trace:

@@ -1,8 +1,8 @@
 """The life of a run as data and one pure rule. Read this first.
 
-``TRANSITIONS`` is the whole table: the code, the CHECK constraints of the schema, the diagram in the
-README and a property test are made from it. ``decide`` turns the end of an attempt into the run's next
-state; the owner's finalize and the recovery of an expired lease both ask it, so they cannot disagree.
+``TRANSITIONS`` is the whole table. The code, the CHECK constraints of the schema, the diagram in docs/lifecycle.md and
+a property test are made from it. ``decide`` gives the next state of a run whose attempt has ended. The finalize of the
+owner and the recovery of an expired lease both call it, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from jobrunner.durations import format_duration
 
 MOST_RELEASES_IN_A_ROW = 10
 QUARANTINE_AFTER_EXPIRIES = 2
-"""From its second ``lease_expired`` in a row a run is started alone in its tick (promise P7)."""
+"""After so many ``lease_expired`` in a row a run is quarantined: its tick starts it alone (promise P7)."""
 
 
 class Status(StrEnum):
-    """Where a run stands. ``failed`` will be tried again; ``dead`` will not, and a person must look."""
+    """The status of a run. A ``failed`` run is tried again. A ``dead`` run is not, and a person must look at it."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -58,7 +58,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One row of the table: ``event`` takes a run from any of ``sources`` to ``target``."""
+    """One row of the table: ``event`` moves a run from any of ``sources`` to ``target``."""
 
     event: Event
     sources: tuple[Status, ...]
@@ -87,7 +87,7 @@ _BY_EVENT = {transition.event: transition for transition in TRANSITIONS}
 
 
 def target(event: Event, source: Status | None) -> Status:
-    """The status that ``event`` leads to. Raises ValueError where the table has no such arrow."""
+    """The status after ``event``. Raises ValueError if the table has no such transition."""
     transition = _BY_EVENT[event]
     if source not in transition.sources and not (source is None and not transition.sources):
         raise ValueError(f"no run goes from {source} by {event}")
@@ -95,7 +95,7 @@ def target(event: Event, source: Status | None) -> Status:
 
 
 def allowed(event: Event, source: Status) -> bool:
-    """Whether the table has an arrow for ``event`` out of ``source``."""
+    """Whether the table has a transition by ``event`` from ``source``."""
     return source in _BY_EVENT[event].sources
 
 
@@ -119,8 +119,8 @@ class Outcome(StrEnum):
 class AttemptResult:
     """What is known when an attempt ends.
 
-    ``wait`` is the pause before the next attempt (for a snooze: until it is claimable again); None asks
-    for the default backoff. ``error`` is one line; the stack is ``traceback``.
+    ``wait`` is the pause before the next attempt, and after a snooze the pause until the run is claimable again. None
+    means the default backoff. ``error`` is one line, and ``traceback`` is the stack.
     """
 
     outcome: Outcome
@@ -135,9 +135,9 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """The columns of a running row that decide where it goes.
+    """The columns of a running row that decide its next status.
 
-    ``incompatible_for`` is how long ago it was first found that it does not fit the code that took it.
+    ``incompatible_for`` is the time since the run was first found not to fit the code that claimed it.
     """
 
     attempts: int
@@ -151,9 +151,9 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the one write that ends the attempt must say.
+    """What the write that ends the attempt must contain.
 
-    ``wait`` None leaves ``run_at`` as it is. ``outcome`` None means that there was no attempt to record.
+    ``wait`` None leaves ``run_at`` unchanged. ``outcome`` None means that there is no attempt to record.
     """
 
     event: Event
@@ -169,71 +169,71 @@ class Decision:
 
 def decide(
     run: RunState,
-    ending: AttemptResult,
+    result: AttemptResult,
     default_wait: Callable[[int], timedelta] = backoff.DEFAULT.wait,
     deploy_grace: timedelta = timedelta(0),
 ) -> Decision:
-    """Where a running row goes when its attempt ends. Success stands; cancel wins over everything else.
+    """Decide the next status of a running row whose attempt has ended. Success wins, then a cancel request.
 
-    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
+    ``deploy_grace`` says for how long a run that does not fit the code is tried again.
     """
-    if ending.outcome is Outcome.SUCCEEDED:
-        return _verdict(run, Event.SUCCEED, ending, releases=0, lease_expiries=0)
+    if result.outcome is Outcome.SUCCEEDED:
+        return _decision(run, Event.SUCCEED, result, releases=0, lease_expiries=0)
     if run.cancel_requested:
         outcome = Outcome.CANCELLED if run.started else None
-        return replace(_verdict(run, Event.CANCEL, ending), outcome=outcome)
+        return replace(_decision(run, Event.CANCEL, result), outcome=outcome)
     if not run.started:
-        return replace(_verdict(run, Event.HAND_BACK, ending), outcome=None, error=None, error_type=None)
-    if ending.outcome is Outcome.SNOOZED:
-        wait = ending.wait or timedelta(0)
-        return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)
-    if ending.outcome is Outcome.RELEASED:
-        return _release(run, ending, default_wait)
-    if ending.outcome is Outcome.INCOMPATIBLE:
-        return _postpone(run, ending, deploy_grace)
-    if ending.outcome is Outcome.DROPPED:
-        return _verdict(run, Event.DROP, ending)
-    return _charge(run, ending, default_wait)
+        return replace(_decision(run, Event.HAND_BACK, result), outcome=None, error=None, error_type=None)
+    if result.outcome is Outcome.SNOOZED:
+        wait = result.wait or timedelta(0)
+        return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)
+    if result.outcome is Outcome.RELEASED:
+        return _release(run, result, default_wait)
+    if result.outcome is Outcome.INCOMPATIBLE:
+        return _postpone(run, result, deploy_grace)
+    if result.outcome is Outcome.DROPPED:
+        return _decision(run, Event.DROP, result)
+    return _charge(run, result, default_wait)
 
 
-def _release(run: RunState, ending: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
+def _release(run: RunState, result: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
     if run.releases + 1 < MOST_RELEASES_IN_A_ROW:
-        return _verdict(
-            run, Event.RELEASE, ending, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
+        return _decision(
+            run, Event.RELEASE, result, wait=timedelta(0), attempts=run.attempts - 1, releases=run.releases + 1
         )
-    # A run that no tick lives long enough for would be handed back for ever: the tenth time counts.
-    told = replace(
-        ending,
+    # A run that takes longer than any tick lives would be released for ever. So the tenth release in a row counts.
+    charged = replace(
+        result,
         error_type="released",
         error=f"handed back {MOST_RELEASES_IN_A_ROW} times in a row; it needs longer than the ticks live",
     )
-    return _charge(run, told, default_wait)
+    return _charge(run, charged, default_wait)
 
 
-def _postpone(run: RunState, ending: AttemptResult, grace: timedelta) -> Decision:
-    # Code and runs of two versions meet in each deploy. Which of them is wrong shows when the deploy must be over.
+def _postpone(run: RunState, result: AttemptResult, grace: timedelta) -> Decision:
+    # During a deploy the code and a run may be of different versions. After the grace the deploy must be over.
     if run.incompatible_for < grace:
-        told = replace(ending, error=f"{ending.error} (tried again for {format_duration(grace)}: a deploy?)")
-        wait = backoff.UNTIL_DEPLOYED.wait(1) if ending.wait is None else ending.wait
-        return _verdict(run, Event.POSTPONE, told, attempts=run.attempts - 1, wait=wait)
+        postponed = replace(result, error=f"{result.error} (tried again for {format_duration(grace)}: a deploy?)")
+        wait = backoff.UNTIL_DEPLOYED.wait(1) if result.wait is None else result.wait
+        return _decision(run, Event.POSTPONE, postponed, attempts=run.attempts - 1, wait=wait)
     if grace:
-        ending = replace(ending, error=f"{ending.error}; so it was for {format_duration(grace)}, on every try")
-    return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=0)
+        result = replace(result, error=f"{result.error}; so it was for {format_duration(grace)}, on every try")
+    return _decision(run, Event.GIVE_UP, result, releases=0, lease_expiries=0)
 
 
-def _charge(run: RunState, ending: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
-    expired = ending.outcome is Outcome.LEASE_EXPIRED
+def _charge(run: RunState, result: AttemptResult, default_wait: Callable[[int], timedelta]) -> Decision:
+    expired = result.outcome is Outcome.LEASE_EXPIRED
     expiries = run.lease_expiries + 1 if expired else 0
-    if ending.outcome is Outcome.DISCARDED or run.attempts >= run.max_attempts:
-        return _verdict(run, Event.GIVE_UP, ending, releases=0, lease_expiries=expiries)
-    wait = default_wait(run.attempts) if ending.wait is None else ending.wait
-    return _verdict(run, Event.FAIL, ending, wait=wait, releases=0, lease_expiries=expiries)
+    if result.outcome is Outcome.DISCARDED or run.attempts >= run.max_attempts:
+        return _decision(run, Event.GIVE_UP, result, releases=0, lease_expiries=expiries)
+    wait = default_wait(run.attempts) if result.wait is None else result.wait
+    return _decision(run, Event.FAIL, result, wait=wait, releases=0, lease_expiries=expiries)
 
 
-def _verdict(
+def _decision(
     run: RunState,
     event: Event,
-    ending: AttemptResult,
+    result: AttemptResult,
     *,
     wait: timedelta | None = None,
     attempts: int | None = None,
@@ -247,14 +247,14 @@ def _verdict(
         releases=run.releases if releases is None else releases,
         lease_expiries=run.lease_expiries if lease_expiries is None else lease_expiries,
         wait=wait,
-        outcome=ending.outcome,
-        error_type=ending.error_type,
-        error=ending.error,
+        outcome=result.outcome,
+        error_type=result.error_type,
+        error=result.error,
     )
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, for the README."""
+    """The table as a Mermaid state diagram, for docs/lifecycle.md."""
     arrows = [
         f"    {source} --> {transition.target}: {transition.event}"
         for transition in TRANSITIONS

@@ -1,4 +1,4 @@
-"""The log: one line per event, JSON in a file, readable on a terminal, nothing where nobody asked for it."""
+"""The log: one line per event, as JSON in a file or as text on a terminal. Without either there is no log."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _NO_FILE = "that is a pipe or a socket; name a file"
 
 
 class Log(Protocol):
-    """Takes one event and its fields. ``warning`` and ``error`` are for what an operator should look at."""
+    """Writes one event and its fields. An operator should look at each ``warning`` and ``error``."""
 
     def info(self, event: str, **fields: Any) -> Any:
         """A step of normal work."""
 
     def warning(self, event: str, **fields: Any) -> Any:
-        """Survived, but somebody should know."""
+        """A problem that the tick survived."""
 
     def error(self, event: str, **fields: Any) -> Any:
-        """Something of the tick itself is wrong."""
+        """A problem of the tick itself."""
 
 
 class Silence:
-    """The log of a cron job without a log file: cron would mail every line. structlog is not even imported."""
+    """The log of a cron job without a log file. It writes nothing, because cron would mail every line."""
 
     def info(self, event: str, **fields: Any) -> None:
-        """Say nothing."""
+        """Write nothing."""
 
     warning = error = info
 
 
 def open_log(path: Path | None, *, on_stderr: bool) -> Log:
-    """A log that appends JSON lines to ``path`` (created 0600), else writes to stderr if asked, else is silent.
+    """A log that appends JSON lines to ``path`` (created 0600). Without a path it writes to stderr, or nothing.
 
-    Raises ConfigurationError when the file cannot be opened: a log that is silently lost helps nobody.
+    Raises ConfigurationError if the file cannot be opened, because a log must not be lost without a message.
     """
     if path is None and not on_stderr:
         return Silence()
@@ -65,24 +65,24 @@ def open_log(path: Path | None, *, on_stderr: bool) -> Log:
 
 
 def internal_error(log: Log, event: str, error: Exception, ended: str) -> InternalError:
-    """What is told of an error that nobody has thought of: one line that names the place. Its stack goes to the log.
+    """Turn an unexpected error into one line that names its source line, and log its stack.
 
-    ``ended`` is what it has brought to its end.
+    ``ended`` is what the error has ended.
     """
     import traceback
 
     stack = traceback.extract_tb(error.__traceback__)
-    told = one_line(first_line_of(error), 300)
-    log.error(event, result="internal error", error=told, stack="".join(stack.format()))
+    text = one_line(first_line_of(error), 300)
+    log.error(event, result="internal error", error=text, stack="".join(stack.format()))
     where = f"{os.path.basename(stack[-1].filename)}:{stack[-1].lineno}" if stack else "nowhere"
-    return InternalError(f"an internal error ended {ended}: {told} ({where})")
+    return InternalError(f"an internal error ended {ended}: {text} ({where})")
 
 
 class PlainLog:
-    """Writes what the log file of ``open_log`` would hold, for the one line of an idle tick: structlog takes longer to
-    import than such a tick to do everything else (docs/adr/0013-idle-tick.md).
+    """Writes the one line of an idle tick in the form of ``open_log``, without structlog.
 
-    Raises ConfigurationError when the file cannot be opened.
+    The import of structlog takes longer than all the rest of such a tick (docs/adr/0013-idle-tick.md). Raises
+    ConfigurationError if the file cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,7 +98,7 @@ class PlainLog:
 
 
 class _Unbreakable:
-    """A full disk under the log must not end a tick that still has leases to keep."""
+    """Ignores errors of the stream: a full disk must not end a tick, which still has leases to renew."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -118,17 +118,17 @@ class _Unbreakable:
 
 def _open(path: Path) -> TextIO:
     try:
-        # Without waiting: to open a FIFO lasts until somebody reads, which may be never.
+        # O_NONBLOCK, because the open of a FIFO waits until another process reads it, perhaps for ever.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        # ENXIO is a socket, or a FIFO that nobody reads.
+        # ENXIO means a socket, or a FIFO without a reader.
         reason = _NO_FILE if error.errno == errno.ENXIO else error.strerror
         raise ConfigurationError(f"cannot write the log file {path}: {reason}") from None
     if not _takes_lines(descriptor):
         os.close(descriptor)
         raise ConfigurationError(f"cannot write the log file {path}: {_NO_FILE}")
     os.set_blocking(descriptor, True)
-    # Binary-exact lines: overlapping ticks append to the same file, one write per line.
+    # One write per line, because overlapping ticks append to the same file.
     return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
@@ -136,7 +136,7 @@ def _takes_lines(descriptor: int) -> bool:
     opened = os.fstat(descriptor)
     if stat.S_ISREG(opened.st_mode) or stat.S_ISCHR(opened.st_mode):
         return True
-    # A pipe is read by nobody knows whom, unless it is /dev/stdout or /dev/stderr: containers log through these.
+    # Of the pipes only /dev/stdout and /dev/stderr are accepted: containers log through these.
     return any(os.path.samestat(opened, os.fstat(number)) for number in (1, 2))
 
 

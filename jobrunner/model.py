@@ -1,4 +1,4 @@
-"""The nouns that rooms hand to each other. Frozen; times are aware and in UTC."""
+"""The values that the rooms of jobrunner pass to each other. They are frozen. Times are aware and in UTC."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]
 PLACES = {"code": "the code", "file": "jobrunner.toml"}
-"""Where what was not said by a command stands, in words: there a person changes it."""
+"""Where the declarations of a source are written, and where a person changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How runs of one job type are tried. ``timeout`` None: no limit, which a handler must ask for.
+    """How runs of one job type are executed. ``timeout`` None means no limit, and is never the default.
 
-    ``concurrency`` is how many of them may be at work on one host, all its ticks together; None: as many as the host
-    has places. Those of an async type share one child and take no places of the host's.
-    ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``); None: any number.
-    ``on_stop`` is what becomes of a run that is still at work when a stopped tick's grace is over.
+    ``concurrency`` is how many of them may be at work on one host, in all its ticks together. None means the host's
+    concurrency. Runs of an async type share one child and use no permits of the host.
+    ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``). None means no limit.
+    ``on_stop`` says what happens to a run that is still at work at the end of the grace of a stopped tick.
     """
 
     job_type: str
@@ -47,7 +47,7 @@ class Policy:
     on_stop: OnStop = "release"
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data. What a child sends of it is checked by ``children.protocol.policy_of``."""
+        """Plain JSON data. ``children.protocol.policy_of`` checks what a child sends."""
         return {
             "job_type": self.job_type,
             "max_attempts": self.max_attempts,
@@ -64,7 +64,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who holds a lease: one tick on one host. ``name`` goes into ``locked_by``."""
+    """The holder of a lease: one tick on one host. ``name`` is written to ``locked_by``."""
 
     host: str
     name: str
@@ -72,7 +72,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to end one attempt: every write of the owner names both."""
+    """The right to end one attempt. Every write of the owner names both fields."""
 
     run_id: int
     token: str
@@ -80,7 +80,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRun:
-    """A run that this tick owns, with what its handler needs to know. ``timeout`` None: no limit."""
+    """A run that this tick owns, with what its handler needs to know. ``timeout`` None means no limit."""
 
     lease: Lease
     job_type: str
@@ -94,36 +94,36 @@ class ClaimedRun:
 
     @property
     def lateness(self) -> timedelta:
-        """How long after its slot, or else its run_at, it was claimed."""
+        """The time from its slot, or without a slot from its run_at, to its claim."""
         return max(timedelta(0), self.started_at - (self.scheduled_for or self.run_at))
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many runs a pool can take: ``per_permit`` for each of ``places`` permits, and ``ahead`` behind others."""
+    """How many runs a pool can take: ``per_permit`` for each of ``permits``, and ``ahead`` to wait behind others."""
 
-    places: int
+    permits: int
     per_permit: int = 1
     ahead: int = 0
 
     @property
     def any(self) -> bool:
-        """Whether there is any."""
-        return self.runs(self.places) > 0
+        """Whether the pool can take a run."""
+        return self.runs(self.permits) > 0
 
-    def runs(self, places: int) -> int:
-        """How many that are if so many places are free."""
-        return max(0, min(places, self.places)) * self.per_permit + self.ahead
+    def runs(self, free: int) -> int:
+        """How many runs the pool can take if so many permits are free."""
+        return max(0, min(free, self.permits)) * self.per_permit + self.ahead
 
 
 @dataclass(frozen=True, slots=True)
 class SlotPolicy:
-    """What becomes of slots that come late or while a run is unfinished. Made by ``make_slot_policy``, which checks it.
+    """What happens to late slots, and to slots while a run is unfinished. ``make_slot_policy`` makes and checks it.
 
-    ``misfire_window`` is how late a slot may get its run, ``misfire_most`` how many late ones may with ``misfire`` all.
-    ``start_deadline`` is how long after its run_at a run may still be started, ``jitter`` within how long after its
-    slot it becomes due, ``ends_at`` the last moment that can be a slot, ``max_runs`` how many runs there are to be in
-    all. None: no limit.
+    ``misfire_window`` is how late a slot may still get its run, and ``misfire_most`` how many late slots get one with
+    ``misfire`` all. ``start_deadline`` is how long after its run_at a run may still start. ``jitter`` is the longest
+    random delay from the slot to the run_at. ``ends_at`` is the last instant that can be a slot. ``max_runs`` is the
+    number of runs in all. None means no limit.
     """
 
     misfire: Misfire = "latest"
@@ -138,10 +138,10 @@ class SlotPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What somebody (a person, the code, the file) says that a definition should be. ``source`` says who.
+    """What a definition should be. ``source`` is where this is declared: a command, the code or the file.
 
-    ``application`` is whose code or file that is, where several share a database; "" where nobody said.
-    ``renamed_from`` is the name that the definition had before, if it is there under that name still.
+    ``application`` is the owner of that code or file, where several applications share a database; "" means no name.
+    ``renamed_from`` is the previous name of the definition, which it may still have in the database.
     """
 
     name: str
@@ -160,8 +160,8 @@ class Declaration:
 class Definition:
     """A row of ``job_definitions``.
 
-    ``problem`` is why its policy cannot be read (then ``policy`` is the default one): somebody wrote it by hand.
-    ``runs_made`` counts the runs made of its slots, also those that were pruned.
+    ``problem`` is why its policy cannot be read, after a change by hand; then ``policy`` is the default one.
+    ``runs_made`` counts the runs of its slots, including those that were pruned.
     """
 
     id: int
@@ -181,5 +181,5 @@ class Definition:
 
     @property
     def concurrency_key(self) -> str | None:
-        """What all its runs have in common, so that never two of them are at work. None: any number may be."""
+        """The key that all its runs share, so that never two are at work. None means that any number may be."""
         return None if self.policy.overlap == "allow" else f"definition:{self.id}"

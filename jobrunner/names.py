@@ -1,4 +1,4 @@
-"""What may be the name of a job type, what a tick calls itself, and the variables that are no settings."""
+"""The names of job types and ticks, and the environment variables that are not settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import re
 from jobrunner.errors import UsageError
 
 TICK_MARK = "JOBRUNNER_TICK"
-"""In the environment of all that a tick starts: by it what a dead tick left at work is found."""
+"""In the environment of every process that a tick starts, to find the processes that a dead tick left."""
 RUN_FIELDS = ("run_id", "job_type", "attempt", "max_attempts", "slot", "late_seconds")
-"""What a command is told about its run: each as JOBRUNNER_… in its environment, too."""
+"""What a command can know about its run: as placeholders, and as JOBRUNNER_… in its environment."""
 NO_SETTINGS = frozenset(
     {
         "JOBRUNNER_CONFIG",
@@ -21,14 +21,14 @@ NO_SETTINGS = frozenset(
         *(f"JOBRUNNER_{name.upper()}" for name in RUN_FIELDS),
     }
 )
-"""The other variables of that prefix which may be in our environment, also when a job calls jobrunner."""
+"""Variables with the prefix JOBRUNNER_ that are not settings. A job that calls jobrunner inherits some of them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
-_OF_A_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
+_KUBERNETES_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
 
 
 def check_job_type(name: str) -> str:
-    """Return a name that can be a job type, or raise UsageError."""
+    """Return the name. Raises UsageError if it cannot be a job type."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
@@ -38,10 +38,10 @@ def check_job_type(name: str) -> str:
 
 
 def is_orchestrated(variable: str) -> bool:
-    """Whether Kubernetes gives this variable to every container beside a service whose name begins with jobrunner."""
-    return re.fullmatch(_OF_A_SERVICE, variable, re.ASCII) is not None
+    """Whether Kubernetes sets this variable, for a service whose name begins with jobrunner."""
+    return re.fullmatch(_KUBERNETES_SERVICE, variable, re.ASCII) is not None
 
 
 def worker(host: str, mark: str) -> str:
-    """The name of this process among all that ever were, with a mark that no other has."""
+    """A name for this process. ``mark`` makes it unique among all processes that ever were."""
     return f"{host}:{os.getpid()}:{mark}"

@@ -1,6 +1,6 @@
-"""Which handlers there are: the ``@job`` decorator and what it knows about a function.
+"""The registry of handlers: the ``@job`` decorator and what it knows about a function.
 
-Imported by handler modules, so it needs the standard library only.
+Handler modules import this module, so it needs the standard library only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _registered: dict[str, Job[Any, Any]] = {}
 
 
 class Job(Generic[P, R]):
-    """A handler: still callable as the function that it is, and enqueueable."""
+    """A handler. It can be called like the function itself, and it can enqueue runs."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Job(Generic[P, R]):
         return self.policy.job_type
 
     def is_permanent(self, error: BaseException) -> bool:
-        """Whether another attempt is pointless: listed in ``discard_on``, or not in a ``retry_on`` that was given."""
+        """Whether no attempt follows: the error is listed in ``discard_on``, or not listed in a given ``retry_on``."""
         if isinstance(error, self._discard_on):
             return True
         return self._retry_on is not None and not isinstance(error, self._retry_on)
 
     def check(self, payload: Mapping[str, Any]) -> None:
-        """Raise BadPayload, naming the argument, unless the payload fits the handler's signature."""
+        """Raise BadPayload with the name of the argument unless the payload fits the handler's signature."""
         signature.check(self.function, payload)
 
     def enqueue(
@@ -88,7 +88,7 @@ class Job(Generic[P, R]):
     ) -> Enqueued:
         """Enqueue a run of this handler in the caller's own transaction; see ``jobrunner.enqueue``.
 
-        The payload is checked against the handler's signature first. Raises BadPayload, or QueueFull where
+        The payload is first checked against the handler's signature. Raises BadPayload, or QueueFull if
         ``max_waiting`` is reached.
         """
         from jobrunner.enqueueing import enqueue
@@ -117,7 +117,7 @@ class Job(Generic[P, R]):
         """Enqueue a run of this handler for each payload, in a few statements; see ``jobrunner.enqueue_many``.
 
         Each payload is checked against the handler's signature before anything is sent. Raises BadPayload with the
-        place of the bad one, or QueueFull where ``max_waiting`` leaves no room for all.
+        index of the bad one, or QueueFull if ``max_waiting`` does not allow all of them.
         """
         from jobrunner.enqueueing import enqueue_many
 
@@ -151,14 +151,14 @@ def job(
     """Register a function as the handler of a job type (by default: the function's name).
 
     The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
-    "none" for no limit. With ``retry_on`` only those exceptions are tried again and all others are permanent;
-    ``discard_on`` are permanent in any case. ``kill_after`` lies between the request to stop and SIGKILL.
-    ``concurrency`` is how many runs of the type may be at work on one host; those of an ``async def`` function are at
-    work at once in one child, ten by default. With ``max_waiting`` runs in the queue, an enqueue is refused (QueueFull)
-    or, with ``when_full="drop"``, dropped. ``on_stop="drop"`` ends a run that a stopped tick's grace was too short for
-    as cancelled, instead of handing it back. ``schedule`` is a text such as "0 2 * * *", with its ``timezone`` (UTC
-    unless it is given), a ``Schedule``, or a list of them: ``jobrunner apply`` writes them into the database.
-    Raises ConfigurationError when a name is taken, the function cannot be a handler or a schedule cannot be used.
+    "none" for no limit. With ``retry_on`` only those exceptions are tried again, and all others are permanent.
+    Exceptions in ``discard_on`` are always permanent. ``kill_after`` is the time from the request to stop to SIGKILL.
+    ``concurrency`` is how many runs of the type may be at work on one host. Runs of an ``async def`` function share one
+    child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
+    ``when_full="drop"``. With ``on_stop="drop"`` a run that is still at work at the end of a stopped tick's grace is
+    cancelled; otherwise it is released. ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default:
+    UTC), a ``Schedule``, or a list of them. ``jobrunner apply`` writes them into the database.
+    Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
     """
 
     def register(function: Callable[P, R]) -> Job[P, R]:
@@ -175,8 +175,8 @@ def job(
             on_stop=on_stop,
         )
         if policy.job_type in _registered:
-            places = f"{_place(_registered[policy.job_type].function)} and {_place(function)}"
-            raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {places}; a job type has one")
+            both = f"{_name_of(_registered[policy.job_type].function)} and {_name_of(function)}"
+            raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {both}; a job type has one")
         signature.check_handler(function, reserved=_OPTIONS)
         schedules = _schedules(function, policy.job_type, schedule, timezone)
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
@@ -188,7 +188,7 @@ def job(
 
 
 def registered() -> Mapping[str, Job[Any, Any]]:
-    """The handlers of all modules imported so far, by job type."""
+    """The handlers of all modules that have been imported, by job type."""
     return dict(sorted(_registered.items()))
 
 
@@ -198,22 +198,22 @@ def _schedules(
     if schedule is None and timezone is None:
         return ()
     if schedule is None:
-        raise ConfigurationError(f"the handler {_place(function)} has a timezone= but no schedule=; give it one")
+        raise ConfigurationError(f"the handler {_name_of(function)} has a timezone= but no schedule=; give it one")
     from jobrunner.schedules.declare import declare_all
 
     try:
         declared = declare_all(schedule, timezone, job_type, functools.partial(signature.check_early, function))
     except UsageError as error:
-        raise ConfigurationError(f"the schedule of the handler {_place(function)}: {error}") from None
+        raise ConfigurationError(f"the schedule of the handler {_name_of(function)}: {error}") from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}
     for each in declared:
         if each.name in taken:
-            places = f"{_place(taken[each.name].function)} and {_place(function)}"
-            raise ConfigurationError(f"the schedules of {places} are both named {each.name!r}; give one another name=")
+            both = f"{_name_of(taken[each.name].function)} and {_name_of(function)}"
+            raise ConfigurationError(f"the schedules of {both} are both named {each.name!r}; give one another name=")
     return declared
 
 
-def _place(function: Callable[..., Any]) -> str:
+def _name_of(function: Callable[..., Any]) -> str:
     return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', '?')}"
 
 

@@ -1,4 +1,4 @@
-"""Texts that come from outside (errors, output, names) made fit for a database, a line, a terminal."""
+"""Makes texts from outside (errors, output, names) fit for a database, one line or a terminal."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from datetime import UTC, datetime
 LAST_ERROR_CHARACTERS = 500
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-# C0 and C1 controls, and the marks that reorder or hide what a person reads on a terminal.
+# C0 and C1 controls, and the characters that reorder or hide text on a terminal.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _CONTROLS_BUT_LAYOUT = re.compile(f"(?![\n\t]){_CONTROLS.pattern}")
 
 
 def storable(text: str) -> str:
-    """Drop what PostgreSQL cannot hold: NUL becomes U+FFFD, and so does each lone surrogate."""
+    """Replace what PostgreSQL cannot store: NUL and each lone surrogate become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def one_line(text: str, limit: int = LAST_ERROR_CHARACTERS) -> str:
-    """One storable line of at most ``limit`` characters: runs of white space become one space."""
-    # Cut before the costly steps: a handler may raise with megabytes of text.
+    """One storable line of at most ``limit`` characters. White space of any length becomes one space."""
+    # Cut before the costly steps, because a handler may raise an error with megabytes of text.
     line = " ".join(storable(text.lstrip()[: limit * 4]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def first_line_of(error: Exception) -> str:
-    """The kind of an unexpected error and the first line of its words: in the next ones a server may quote a row."""
+    """The type of an unexpected error and the first line of its text. In later lines a server may quote a row."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]
 
 
 def visible(text: str) -> str:
-    """Safe to print inside one line of a terminal: every control and reordering mark becomes an escape."""
+    """Safe to print in one line of a terminal: each control or reordering character becomes an escape."""
     return _CONTROLS.sub(_escape, storable(text))
 
 
 def visible_block(text: str) -> str:
-    """As ``visible``, but new lines and tabs stay: for tracebacks and output."""
+    """Like ``visible``, but new lines and tabs stay. For tracebacks and output."""
     return _CONTROLS_BUT_LAYOUT.sub(_escape, storable(text))
 
 

@@ -354,8 +354,8 @@ MUTATIONS = (
     Mutation(
         "cancel wins over success",
         "jobrunner/lifecycle.py",
-        "    if ending.outcome is Outcome.SUCCEEDED:\n",
-        "    if ending.outcome is Outcome.SUCCEEDED and not run.cancel_requested:\n",
+        "    if result.outcome is Outcome.SUCCEEDED:\n",
+        "    if result.outcome is Outcome.SUCCEEDED and not run.cancel_requested:\n",
         [LIFE],
     ),
     Mutation(

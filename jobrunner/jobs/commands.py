@@ -16,7 +16,7 @@ from jobrunner.text import iso_instant
 
 SHELL = "/bin/sh"
 DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
-"""Not given to a command unless it is asked for with ``pass_env``."""
+"""A command gets these variables only if its ``pass_env`` names them."""
 
 _PAYLOAD = "payload."
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII)
@@ -24,10 +24,11 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[^{}]+)?)\}", re.ASCII
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of the configuration file. ``retry_codes`` None: whatever is neither success nor permanent.
+    """One command of the configuration file.
 
-    ``argv`` holds placeholders as whole arguments; that of a shell command is ``/bin/sh -c …`` without any.
-    ``stdin`` is what stands on standard input; None: the payload.
+    In ``argv`` a placeholder is always a whole argument. For a shell command it is ``/bin/sh -c …``, without
+    placeholders. ``retry_codes`` None means all codes that are neither success nor permanent. ``stdin`` is the text on
+    standard input; None means the payload.
     """
 
     policy: Policy
@@ -41,7 +42,7 @@ class Command:
     stdin: str | None = None
 
     def arguments_for(self, run: ClaimedRun) -> list[str]:
-        """The argument list of one run. Raises PayloadMismatch where a placeholder has nothing to stand for."""
+        """The argument list of one run. Raises PayloadMismatch if there is no value for a placeholder."""
         arguments: list[str] = []
         for argument in self.argv:
             match = _PLACEHOLDER.fullmatch(argument)
@@ -49,27 +50,27 @@ class Command:
         return arguments
 
     def check_payload(self, payload: Mapping[str, object]) -> None:
-        """Raise BadPayload where a placeholder would have nothing to stand for."""
+        """Raise BadPayload if the payload has no value for a placeholder."""
         names = [match.group(1) for each in self.argv if (match := _PLACEHOLDER.fullmatch(each))]
         for name in names:
             if name.startswith(_PAYLOAD):
-                # What follows a "--" may begin with a dash; whether it does is looked at when it is filled in.
+                # After a "--" a value may begin with a dash. ``arguments_for`` checks that.
                 _from_payload(name.removeprefix(_PAYLOAD), payload, may_be_option=True)
 
     def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        """The whole environment of one run: the tick's without the database's URL, the ids, and ``env``.
+        """The environment of one run: that of the tick without the database URL, then the run's ids, then ``env``.
 
-        In bytes: what is inherited stays as it came, and what is ours is UTF-8 whatever the locale.
+        It is in bytes: inherited values stay unchanged, and our own values are UTF-8 in every locale.
         """
         ids = {f"JOBRUNNER_{name.upper()}": value for name, value in _fields_of(run).items()}
-        # The ids, too: a tick may have been started by a command.
+        # Inherited ids are removed too, because a command may have started this tick.
         ours = {name.encode() for name in {*DATABASE_URLS, *ids} - set(self.pass_env)}
         inherited = {name: value for name, value in environ.items() if name not in ours}
         given = {name: value for name, value in {**ids, **self.env}.items() if value is not None}
         return inherited | {name.encode(): value.encode() for name, value in given.items()}
 
     def meaning_of(self, code: int) -> Outcome:
-        """What an exit status means: succeeded, failed (to be tried again) or discarded (for good)."""
+        """What an exit status means: succeeded, failed (another attempt follows) or discarded (none does)."""
         if code in self.success_codes:
             return Outcome.SUCCEEDED
         if code in self.discard_codes or (self.retry_codes is not None and code not in self.retry_codes):
@@ -78,7 +79,7 @@ class Command:
 
 
 def check_argument(argument: str) -> None:
-    """Raise ConfigurationError for a placeholder that means nothing, or that is only a part of its argument."""
+    """Raise ConfigurationError for an unknown placeholder, or for one that is only a part of its argument."""
     if match := _PLACEHOLDER.fullmatch(argument):
         name = match.group(1)
         if not _is_known(name):
@@ -101,7 +102,7 @@ def check_argument(argument: str) -> None:
 
 
 def placeholders_in(text: str) -> list[str]:
-    """The placeholders that a shell's command line seems to hope for."""
+    """The placeholders in the text of a shell command, where they are not filled in."""
     return [each for each in _PLACEHOLDER.findall(text) if _is_known(each)]
 
 

@@ -1,4 +1,4 @@
-"""What a handler raises (or returns) to say how its run goes on."""
+"""What a handler raises (or returns) to decide how its run continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jobrunner.durations import Duration, parse_duration
 
 
 class Retry(Exception):
-    """Try again: after ``after``, or by the type's backoff. The attempt is charged."""
+    """Try again after ``after``, or after the job type's backoff. The attempt counts."""
 
     def __init__(self, reason: str = "the handler asked for another attempt", *, after: Duration | None = None):
         super().__init__(reason)
@@ -16,14 +16,14 @@ class Retry(Exception):
 
 
 class Discard(Exception):
-    """Give up at once: the run is dead, with the reason as its error."""
+    """Give up at once. The run becomes dead, with the reason as its error."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
 
 
 class Snooze(Exception):
-    """Not yet: claimable again after ``wait``. The attempt is given back, so this may go on for ever."""
+    """Not yet: the run is claimable again after ``wait``. The attempt does not count, so there is no limit to this."""
 
     def __init__(self, wait: Duration):
         self.wait: timedelta = parse_duration(wait)
@@ -33,5 +33,5 @@ class Snooze(Exception):
 class HandlerStopped(BaseException):
     """Raised inside a handler that did not return after it was asked to stop (timeout, cancel, shutdown).
 
-    A BaseException, so that ``except Exception`` does not swallow it; ``finally`` blocks run.
+    It is a BaseException, so that ``except Exception`` does not catch it. ``finally`` blocks run.
     """

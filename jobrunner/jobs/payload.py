@@ -1,7 +1,7 @@
-"""What a payload may be: a JSON object that both databases can hold. Checked on every way in.
+"""What a payload may be: a JSON object that both databases can store. Every way to enqueue a run checks it.
 
-PostgreSQL refuses NUL, NaN, infinities and lone surrogates where SQLite takes them, so the check
-stands before either sees the text.
+PostgreSQL refuses NUL, NaN, infinities and lone surrogates, and SQLite accepts them. Therefore the check is made before
+a database gets the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
     if len(text) > limit_bytes:
         raise _too_large(limit_bytes)
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except BadPayload:
         raise
     except RecursionError:
@@ -43,7 +43,7 @@ def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
 
 
 def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
-    """Return the payload if every database and handler can hold it; else raise BadPayload."""
+    """Return the payload if both databases can store it. Raises BadPayload if not."""
     return _checked(_object(value), limit_bytes)[0]
 
 
@@ -53,9 +53,9 @@ def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
 
 
 def check_match(job_type: str, check: Callable[[Mapping[str, Any]], None], payload: Mapping[str, Any]) -> None:
-    """Ask ``check`` whether the handler or command of this type can take the payload; every way in does it here.
+    """Call ``check``, which raises if the handler or command of this type cannot take the payload.
 
-    Raises PayloadMismatch: one line with the type and the reason.
+    Raises PayloadMismatch: one line with the job type and the reason.
     """
     try:
         check(payload)
@@ -64,7 +64,7 @@ def check_match(job_type: str, check: Callable[[Mapping[str, Any]], None], paylo
 
 
 def encode_payload(payload: Mapping[str, Any]) -> str:
-    """The JSON text of a checked payload, compact, in UTF-8 characters."""
+    """The compact JSON text of a checked payload, without ASCII escapes."""
     return _encode(payload)
 
 
@@ -85,16 +85,16 @@ def _checked(payload: Payload, limit_bytes: int) -> tuple[Payload, str]:
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
     if "e+" in text:
-        payload = json.loads(text, parse_float=_as_it_comes_back)
+        payload = json.loads(text, parse_float=_as_stored)
         text = _encode(payload)
-    # Four bytes are the most that a character takes.
+    # In UTF-8 a character has at most four bytes.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise _too_large(limit_bytes)
     return payload, text
 
 
-def _as_it_comes_back(text: str) -> float:
-    # PostgreSQL keeps 1e22 as 10000000000000000000000, and so a whole number: then it is one everywhere.
+def _as_stored(text: str) -> float:
+    # PostgreSQL stores 1e22 as the whole number 10000000000000000000000. Make it one for SQLite, too.
     return int(float(text)) if "e+" in text else float(text)
 
 
@@ -146,7 +146,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise BadPayload(f"the payload holds {name}, which is not JSON")
 
 

@@ -1,4 +1,4 @@
-"""What may be said about a job type, checked: the same rules for the decorator and for the configuration file."""
+"""Checks the policy of a job type, by the same rules for the decorator and for the configuration file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def make_policy(
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
 ) -> Policy:
-    """A policy with every part checked. ``concurrency`` None: as many as the host has places, ten if async.
+    """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
 
-    Raises ConfigurationError or UsageError naming the part that is wrong.
+    Raises ConfigurationError or UsageError, which name the wrong part.
     """
     if concurrency is None and is_async:
         concurrency = DEFAULT_ASYNC_CONCURRENCY
@@ -61,7 +61,7 @@ def make_policy(
 
 
 def whole_number(name: str, value: object, least: int, most: int) -> int:
-    """``value`` if it is an int in the range; else raises ConfigurationError naming it."""
+    """``value`` if it is an int in the range. Raises ConfigurationError with ``name`` if not."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ConfigurationError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
     return value
@@ -103,16 +103,16 @@ _declared: dict[str, tuple[Policy, Callable[[Mapping[str, Any]], None]]] = {}
 
 
 def declare(policy: Policy, check: Callable[[Mapping[str, Any]], None]) -> None:
-    """Remember what this process itself says of a job type, and of its payloads: its own enqueues go by it."""
+    """Store the policy and the payload check of a job type, for the enqueues of this process."""
     _declared[policy.job_type] = policy, check
 
 
 def declared(job_type: str) -> Policy | None:
-    """What this process says of a job type; None: it has no handler of that name."""
+    """The policy of a job type. None means that this process has no handler for it."""
     return _declared[job_type][0] if job_type in _declared else None
 
 
 def check_declared(job_type: str, payload: Mapping[str, Any]) -> None:
-    """Raise PayloadMismatch where this process has a handler of that name, and it cannot take the payload."""
+    """Raise PayloadMismatch if this process has a handler for the type and the handler cannot take the payload."""
     if job_type in _declared:
         check_match(job_type, _declared[job_type][1], payload)

@@ -1,4 +1,4 @@
-"""Whether a payload fits a handler: its names against the signature, its JSON types against the annotations."""
+"""Whether a payload fits a handler: compares its names with the signature and its types with the annotations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
 
-# JSON has one kind of number: an int is fine where a float is asked for, a bool is never a number.
+# JSON has one kind of number: a float parameter takes an int, but a bool is never a number.
 _FITS: dict[Any, Callable[[object], bool]] = {
     str: lambda value: isinstance(value, str),
     bool: lambda value: isinstance(value, bool),
@@ -27,7 +27,7 @@ _FITS: dict[Any, Callable[[object], bool]] = {
 
 
 def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> None:
-    """Raise ConfigurationError unless the function takes a context first and the rest by keyword."""
+    """Raise ConfigurationError unless the function takes a context first and all other arguments by keyword."""
     name = getattr(function, "__name__", "the handler")
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
@@ -44,25 +44,26 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
 
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
-    """Raise PayloadMismatch, naming the argument that does not fit; BadPayload for what fits no handler at all."""
-    _check(_described(function), payload)
+    """Raise PayloadMismatch with the argument that does not fit, or BadPayload if the payload is no JSON object."""
+    _check(_signature_of(function), payload)
 
 
 def check_early(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
-    """As ``check``, while the function's module is being imported: what its annotations name may come later in it."""
-    _check(_described.__wrapped__(function), payload)
+    """Like ``check``, while the module of the function is being imported.
+
+    The result is not cached, because the annotations may use names that the module defines later.
+    """
+    _check(_signature_of.__wrapped__(function), payload)
 
 
-def _check(described: _Described, payload: Mapping[str, Any]) -> None:
+def _check(taken: _Signature, payload: Mapping[str, Any]) -> None:
     if not isinstance(payload, Mapping):
-        # Whoever wrote the row by hand was not checked by anybody yet.
+        # A row that was inserted by hand has not been checked before.
         raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
     for name in payload:
-        if name not in described.arguments and (not described.takes_any or name == described.context):
-            raise PayloadMismatch(
-                f"unexpected argument {name!r}; the handler takes {_listed(list(described.arguments))}"
-            )
-    for name, argument in described.arguments.items():
+        if name not in taken.arguments and (not taken.takes_any or name == taken.context):
+            raise PayloadMismatch(f"unexpected argument {name!r}; the handler takes {_listed(list(taken.arguments))}")
+    for name, argument in taken.arguments.items():
         if name not in payload:
             if argument.is_required:
                 raise PayloadMismatch(f"missing argument {name!r}")
@@ -79,8 +80,8 @@ class _Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
-    """What a handler takes. ``context``: a keyword that would meet the context itself; None: there is none."""
+class _Signature:
+    """What a handler takes. ``context`` is the name that a payload must not use; None means that there is none."""
 
     context: str | None
     takes_any: bool
@@ -88,20 +89,20 @@ class _Described:
 
 
 @lru_cache(maxsize=1024)
-def _described(function: Callable[..., Any]) -> _Described:
+def _signature_of(function: Callable[..., Any]) -> _Signature:
     first, *parameters = inspect.signature(function).parameters.values()
-    # A keyword of the context's own name would meet the context itself, unless that goes by position only.
+    # A keyword with the name of the context parameter is an error, unless that parameter is positional only.
     context = None if first.kind is Parameter.POSITIONAL_ONLY else first.name
     try:
         hints = typing.get_type_hints(function)
-    except Exception:  # noqa: BLE001 - annotations are the user's: what cannot be resolved is not checked
+    except Exception:  # noqa: BLE001 - users write the annotations; one that cannot be resolved is not checked
         hints = {}
     arguments = {
         each.name: _Argument(each.default is Parameter.empty, hints.get(each.name), _check_of(hints, each.name))
         for each in parameters
         if each.kind is not Parameter.VAR_KEYWORD
     }
-    return _Described(context, len(arguments) < len(parameters), arguments)
+    return _Signature(context, len(arguments) < len(parameters), arguments)
 
 
 def _check_of(hints: Mapping[str, Any], name: str) -> Callable[[object], bool]:
@@ -109,7 +110,7 @@ def _check_of(hints: Mapping[str, Any], name: str) -> Callable[[object], bool]:
 
 
 def _check_for(hint: Any) -> Callable[[object], bool]:
-    """Whether a value fits the hint; made once, since asking a hint what it is costs more than asking a value."""
+    """Make the function that checks values against this hint. To inspect a hint costs more than to check a value."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         checks = [_check_for(each) for each in typing.get_args(hint)]

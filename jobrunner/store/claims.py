@@ -159,7 +159,7 @@ def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, li
     taken = [counts for job_type, counts in held.items() if job_type not in apart]
     busy = sum(mine for _, mine in taken) if request.busy is None else request.busy
     places = max(0, request.places - busy - sum(count - mine for count, mine in taken))
-    room = request.room or Capacity(places=request.limit)
+    room = request.room or Capacity(permits=request.limit)
     shared = min(request.limit, room.runs(places))
     limits = []
     for policy in request.policies:

@@ -204,7 +204,7 @@ class Loop:
         if not pool.types.policies or pool.ask_at > clock.elapsed():
             return
         policies, capacity = list(pool.types.policies.values()), pool.capacity()
-        room = capacity.claimable.runs(capacity.claimable.places)
+        room = capacity.claimable.runs(capacity.claimable.permits)
         wanted = int(min(room, self._period.most_runs()))
         if wanted > 0:
             claimed = self._claimer.take(Wanted(policies, wanted, capacity.claimable, capacity.limits))

@@ -68,7 +68,7 @@ def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[
         lateness=timedelta(seconds=start.lateness_seconds),
         deadline=None if timeout is None else datetime.fromisoformat(start.started_at) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
-        _tell=progress.note,
+        _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
     )
 
