@@ -95,4 +95,4 @@ def test_a_former_name_that_is_declared_still_is_refused(jobrunner: Commands, ap
     declare(app, file=file + file.replace("new", "old").replace('renamed_from = "old"\n', ""))
     refused = jobrunner("apply", check=False)
     assert refused.returncode == 78
-    assert "renamed_from 'old', which is declared still" in refused.stderr
+    assert "renamed_from 'old', which is still declared" in refused.stderr

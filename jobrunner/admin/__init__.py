@@ -1,1 +1,1 @@
-"""What a person or a deploy asks for, over many rows at once."""
+"""Operations that a person or a deploy starts and that change many rows at once."""

@@ -1,7 +1,7 @@
-"""Reconciles what code and the file declare with the definitions that there are: all in one transaction, or nothing.
+"""Reconciles the definitions in the database with the schedules that code and file declare, in one transaction.
 
-Each source has a say in its own definitions only, and of the sources only those that this host has: a host that imports
-no handlers knows nothing of what the code of another one declares (docs/adr/0017-schedules-from-three-sources.md).
+Each source changes only its own definitions, and only if this host has that source: a host that imports no handlers
+does not know what the code of another host declares (docs/adr/0017-schedules-from-three-sources.md).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from jobrunner.store.obstacles import Former
 from jobrunner.worker.expansion import plan
 
 Row = Any
-"""A row of ``job_definitions``, with the database's now."""
+"""A row of ``job_definitions``, with the time of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A definition that is declared otherwise than it is. ``fields``: name, from, to."""
+    """A definition that differs from its declaration. ``fields`` maps a name to the old and the new value."""
 
     row: Row
     declaration: Declaration
@@ -36,9 +36,10 @@ class Edited:
 
 @dataclass(slots=True)
 class Difference:
-    """What is declared against what there is. ``back`` were removed once, ``gone`` are declared no more.
+    """The differences between declarations and definitions.
 
-    ``left`` counts those of sources that this host does not have, ``others`` those of other applications.
+    ``back`` are declared again after they were removed. ``gone`` are no longer declared. ``left`` counts definitions of
+    sources that this host does not have, and ``others`` those of other applications.
     """
 
     new: list[Declaration] = field(default_factory=list)
@@ -51,14 +52,15 @@ class Difference:
 
     @property
     def is_any(self) -> bool:
-        """Whether there is anything to write."""
+        """Whether anything must be written."""
         return bool(self.new or self.back or self.edited or self.gone)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Everything that this host declares, for its ``application``. ``sources`` are those that it has, also if they
-    declare nothing.
+    """Everything that this host declares, for its ``application``.
+
+    ``sources`` are the sources that this host has, even if they declare nothing.
     """
 
     declarations: Sequence[Declaration]
@@ -72,32 +74,32 @@ class Declared:
             other = by_name.setdefault(each.name, each)
             if other is not each:
                 raise ConfigurationError(
-                    f"two schedules are named {each.name!r}: one of {_told(other)} and one of {_told(each)};"
-                    " rename one, or take it out"
+                    f"two schedules are named {each.name!r}: one of {_source_of(other)} and one of {_source_of(each)};"
+                    " rename one, or remove it"
                 )
         for each in self.declarations:
             if each.renamed_from in by_name:
                 raise ConfigurationError(
-                    f"the schedule {each.name!r} of {_told(each)} says renamed_from {each.renamed_from!r}, which is"
-                    " declared still; take one of them out"
+                    f"the schedule {each.name!r} of {_source_of(each)} has renamed_from {each.renamed_from!r}, which is"
+                    " still declared; remove one of the two"
                 )
 
 
 def look(database: Database, wanted: Declared) -> Difference:
-    """What ``apply`` would do. Raises JobrunnerError as it would."""
+    """What ``apply`` would do. Raises JobrunnerError if ``apply`` would."""
     return database.read(partial(_compared, wanted=wanted, lock=False))
 
 
 def apply(database: Database, wanted: Declared, actor: str) -> Difference:
-    """Make the definitions what is declared, and return what was done.
+    """Change the definitions to what is declared, and return the changes.
 
-    Raises JobrunnerError, with nothing written, where a name belongs to somebody else.
+    Raises JobrunnerError, with nothing written, if a name belongs to another source or application.
     """
     return database.write(partial(_apply, wanted=wanted, actor=actor))
 
 
 def former_runs(database: Database, wanted: Declared) -> list[Former]:
-    """What keeps declared schedules from making runs before it has ended: runs of the types that they had before."""
+    """Unfinished runs of former job types: until one has ended, its declared schedule makes no runs."""
     declared_names = {each.name for each in wanted.declarations}
     return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
 
@@ -127,7 +129,7 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
     for row in found:
         declaration = by_name.pop(row["name"], None)
         new = renamed.get(row["name"])
-        # Once it has been renamed, or after a rollback and back, each has a row of its own.
+        # If the new name has a row already (renamed before, or after a rollback), each name keeps its own row.
         if declaration is None and row["removed_at"] is None and new is not None and new.name not in taken:
             declaration = by_name.pop(new.name)
         if declaration is None:
@@ -158,27 +160,27 @@ def _note_undeclared(difference: Difference, row: Row, wanted: Declared) -> None
 def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
     if row["source"] not in PLACES:
         raise _taken(declaration)
-    # What nobody's was when it was declared becomes whose it is by now.
+    # A definition without an application becomes one of this application.
     if row["application"] not in ("", wanted.application):
         raise JobrunnerError(
-            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of the application"
+            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of the application"
             f" {row['application']!r}; rename it, or let that application disable its own first"
         )
     if row["source"] not in wanted.sources:
         raise JobrunnerError(
-            f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one of {PLACES[row['source']]},"
-            " which this host does not have; rename it, or apply on a host that has both"
+            f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of"
+            f" {PLACES[row['source']]}, which this host does not have; rename it, or apply on a host that has both"
         )
 
 
 def _taken(declaration: Declaration) -> JobrunnerError:
     return JobrunnerError(
-        f"the schedule {declaration.name!r} of {_told(declaration)} has the name of one that was added by command;"
+        f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one that was added by command;"
         f" rename it, or first run: jobrunner schedule remove {shlex.quote(declaration.name)}"
     )
 
 
-def _told(declaration: Declaration) -> str:
+def _source_of(declaration: Declaration) -> str:
     if declaration.source == "code":
         return f"the code (handler {declaration.job_type})"
     return PLACES.get(declaration.source, declaration.source)

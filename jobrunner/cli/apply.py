@@ -1,4 +1,4 @@
-"""apply: what code and jobrunner.toml declare becomes the schedules in the database."""
+"""apply: writes the schedules that code and jobrunner.toml declare into the database."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     else:
         render.done("\n".join(_lines(difference, is_dry)))
     for each in _unknown(wanted, policies):
-        streams.say(f"jobrunner: {each}")
+        streams.to_stderr(f"jobrunner: {each}")
     blocked = _blocked(database, wanted, policies)
     for each in blocked:
-        streams.say(f"jobrunner: {each}")
+        streams.to_stderr(f"jobrunner: {each}")
     if blocked or (check and difference.is_any):
         raise click.exceptions.Exit(1)
 
 
 def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Policy]]:
-    """All that this host declares, and what it can run. ``gone`` is a source that has nothing to say any more."""
+    """What this host declares, and the policies of its job types. ``gone`` is a source that no host has any more."""
     declarations: list[Declaration] = []
     sources: list[Source] = []
     policies = session.command_policies(config)
@@ -89,8 +89,8 @@ def _declared(config: Config, gone: Source | None) -> tuple[Declared, list[Polic
             "there is nothing to apply: set JOBRUNNER_IMPORT to the modules that hold handlers,"
             " or write a jobrunner.toml"
         )
-    of_this_one = [replace(each, application=config.application) for each in declarations]
-    return Declared(of_this_one, sources, config.payload_limit, config.application), policies
+    of_application = [replace(each, application=config.application) for each in declarations]
+    return Declared(of_application, sources, config.payload_limit, config.application), policies
 
 
 def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _unknown(wanted: Declared, policies: list[Policy]) -> Iterator[str]:
 
 
 def _blocked(database: Database, wanted: Declared, policies: list[Policy]) -> list[str]:
-    """Which of the schedules make no runs, because one waits of a type that this host does not know (any more)."""
+    """The schedules that make no runs, because a run of a type that this host does not know is waiting."""
     known = {policy.job_type for policy in policies}
     former = reconcile.former_runs(database, wanted)
     return [f"schedules.{run.schedule}: {run}" for run in former if run.job_type not in known]
@@ -137,18 +137,17 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
         "changed": len(difference.edited),
         "disabled": len(difference.gone),
     }
-    told = [f"{count} {what}" for what, count in counted.items() if count] or ["nothing to do"]
-    yield f"{', '.join(told)}, {difference.unchanged} unchanged{' (nothing was written)' if is_dry else ''}"
+    changes = [f"{count} {what}" for what, count in counted.items() if count] or ["nothing to do"]
+    yield f"{', '.join(changes)}, {difference.unchanged} unchanged{' (nothing was written)' if is_dry else ''}"
 
 
 def _declared_line(each: Declaration) -> str:
     payload = f" {_shown(each.payload)}" if each.payload else ""
-    said = f"{each.name}: {each.job_type}{payload} at {each.schedule} {each.timezone} ({PLACES[each.source]})"
-    return visible(said)
+    return visible(f"{each.name}: {each.job_type}{payload} at {each.schedule} {each.timezone} ({PLACES[each.source]})")
 
 
 def _shown(value: Any, field: str = "") -> str:
-    """In one short line, whatever somebody wrote into a row by hand."""
+    """The value in one short line, also if a person wrote something else into the row by hand."""
     if value is None:
         return "-"
     if field in _SECONDS and isinstance(value, float):

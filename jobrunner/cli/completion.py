@@ -21,7 +21,7 @@ def completion(context: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     script = found(root.command, {}, "jobrunner", "_JOBRUNNER_COMPLETE")
-    # Not its source(), which asks an installed bash for its version: the script may be for another host.
+    # Its source() would run the installed bash to get its version, but the script may be for another host.
     click.echo(script.source_template % script.source_vars(), nl=False)
 
 

@@ -1,4 +1,4 @@
-"""The environment that a command works in: what an env file adds to it, and the settings that it holds."""
+"""The environment of a command: reads the env file into it, and loads the settings from it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _loaded: Config | None = None
 
 
 def add_env_file(named: Path | None) -> Path | None:
-    """Take the variables of the file that is named, else of the one that the environment names; tell which it was.
+    """Read the variables of this file, or else of the file that the environment names. Returns the file's path.
 
-    To do so again changes nothing. Raises ConfigurationError before anything is taken.
+    A second call changes nothing. Raises ConfigurationError before it changes any variable.
     """
     variable = os.environ.get(_ENV_FILE, "").strip()
     path = named or (Path(variable) if variable else None)
     if path is not None:
         from jobrunner.settings.env_file import read_env_file
 
-        # As the bytes of the file, whatever encoding the locale has.
+        # The bytes of the file, because the locale may have another encoding.
         os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})
-    # Children inherit what the file says, and must be able to say otherwise to a jobrunner that they start.
+    # Children inherit the variables. A child that starts jobrunner must be able to set others.
     os.environ.pop(_ENV_FILE, None)
     return None if path is None else path.absolute()
 
 
 def name_config(path: Path) -> None:
-    """Use this configuration file. After the env file, which may name another: a flag wins. Children see the same."""
+    """Use this configuration file, also in children. Call it after the env file is read, because a flag wins."""
     os.environ[_CONFIG] = str(path.absolute())
 
 
@@ -52,10 +52,10 @@ def load(flags: Mapping[str, Any] | None = None) -> Config:
 
 
 def log_file() -> Path | None:
-    """Where this command logs to, as far as its settings could be loaded."""
+    """The log file of this command. None means no log file, or that its settings could not be loaded."""
     return None if _loaded is None else _loaded.log
 
 
 def database_url(config: Config) -> str:
-    """The database that is configured, else the embedded default."""
+    """The URL of the configured database, or else of the default SQLite file."""
     return config.database_url or f"sqlite:///{settings.default_database_file()}"

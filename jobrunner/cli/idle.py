@@ -1,7 +1,7 @@
-"""The tick that has nothing to do, 1440 times a day: done without click, SQLAlchemy or structlog.
+"""The idle tick, which may come 1440 times a day: done without click, SQLAlchemy or structlog.
 
-Only the plainest command line is understood here, and nothing is ever said: where there is anything to do, to tell or
-to doubt, the answer is no, and the command itself begins from the start (docs/adr/0013-idle-tick.md).
+It understands only a simple command line, and prints nothing. If there is anything to do or to report, or anything is
+unclear, the answer is no, and the full command starts from the beginning (docs/adr/0013-idle-tick.md).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 
 def was_idle(words: Sequence[str]) -> bool:
-    """Whether the command line means a tick, and that had nothing to do; its trail and its line in the log stand."""
-    given = _understood(words)
+    """Whether the command line asks for a tick, and it had nothing to do. Its row and its log line are written."""
+    given = _parse(words)
     if given is None or "_JOBRUNNER_COMPLETE" in os.environ or sys.stderr.isatty():
         return False
     try:
         return _tick(given)
-    except Exception:  # noqa: BLE001 - whatever it is, the command meets it again and tells
+    except Exception:  # noqa: BLE001 - the full command meets the same error and reports it
         return False
 
 
 def _is_tick_abandoned(folder: Path) -> bool:
-    """Whether a tick of this host was killed: what it held and had not begun is to be given back."""
+    """Whether a tick of this host was killed: then the runs that it had not started must be returned."""
     if not any(folder.glob("tick-*.page")):
         return False
     from jobrunner.children import begun_page
@@ -38,7 +38,7 @@ def _is_tick_abandoned(folder: Path) -> bool:
     return begun_page.is_any_abandoned(folder)
 
 
-def _understood(words: Sequence[str]) -> dict[str, str] | None:
+def _parse(words: Sequence[str]) -> dict[str, str] | None:
     if not words or words[0] != "tick":
         return None
     given = {}

@@ -1,4 +1,4 @@
-"""A group of commands, the module of each of which is imported when it is asked for."""
+"""A group of commands that imports the module of a command only when the command is used."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from jobrunner.cli import options
 
 
 class LazyGroup(click.Group):
-    """Knows the names of its commands by heart: most calls want one of them, and not what the others import.
+    """Imports only the command that is used, because most calls use one command.
 
-    ``homes`` says in which module of this package a command is: that module's ``COMMANDS`` holds it.
+    ``modules`` maps the name of each command to its module in this package. The module's ``COMMANDS`` has the command.
     """
 
-    def __init__(self, *args: Any, homes: Mapping[str, str], **keywords: Any) -> None:
+    def __init__(self, *args: Any, modules: Mapping[str, str], **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self._homes = homes
+        self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every name, in alphabetical order."""
-        return sorted(self._homes)
+        """All names, in alphabetical order."""
+        return sorted(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, with the options that every command takes; None: there is none."""
-        if cmd_name in self._homes and cmd_name not in self.commands:
-            for command in import_module(f"jobrunner.cli.{self._homes[cmd_name]}").COMMANDS:
+        """The command of this name, with the options that every command takes. None means that there is none."""
+        if cmd_name in self._modules and cmd_name not in self.commands:
+            for command in import_module(f"jobrunner.cli.{self._modules[cmd_name]}").COMMANDS:
                 options.add_to_all(command, options.ALL)
                 self.add_command(command)
         return self.commands.get(cmd_name)

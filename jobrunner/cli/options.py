@@ -24,12 +24,12 @@ def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
 def _apply_env_file(context: click.Context, _: click.Parameter, given: Path | None) -> None:
     if given is not None:
         context.meta[_ENV_FILE] = given
-    if not isinstance(context.command, click.Group):  # a group's command itself may name another one
+    if not isinstance(context.command, click.Group):  # the group's command may name another file
         context.meta[_ENV_FILE] = environment.add_env_file(context.meta.get(_ENV_FILE))
 
 
 def env_file(context: click.Context) -> Path | None:
-    """The env file that this command was given, by an option or by the environment."""
+    """The env file of this command, from its option or from the environment."""
     found: Path | None = context.meta.get(_ENV_FILE)
     return found
 
@@ -37,7 +37,7 @@ def env_file(context: click.Context) -> Path | None:
 ENV_FILE = click.Option(
     ["--env-file"],
     type=click.Path(path_type=Path),
-    # Before any other option is looked at: its default may be in the file.
+    # Before all other options, because their defaults may be in the file.
     is_eager=True,
     expose_value=False,
     callback=_apply_env_file,

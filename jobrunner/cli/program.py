@@ -1,4 +1,4 @@
-"""All commands together, as click sees them; the module of each is imported when it is asked for."""
+"""All commands together for click. The module of a command is imported only when the command is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobrunner.cli import environment, options, streams
 from jobrunner.cli.lazy import LazyGroup
 from jobrunner.errors import JobrunnerError
 
-_HOMES = {
+_MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
@@ -22,7 +22,7 @@ _HOMES = {
 
 
 @click.group(
-    cls=LazyGroup, homes=_HOMES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup, modules=_MODULES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
 def cli() -> None:
@@ -36,7 +36,7 @@ def cli() -> None:
 options.add_to_all(cli, options.ALL)
 
 
-# Its message is the whole help text. Older versions of click show it themselves.
+# The message of this error is the whole help text. Older versions of click print it themselves.
 _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
     (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
 )
@@ -47,12 +47,12 @@ def run() -> int:
     try:
         return _run()
     except (ImportError, MemoryError):
-        # Told by who has called.
+        # ``main`` reports these.
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, one line says it
-        # Of the database's driver. The first line says why; those below it quote the row, payload included.
-        if said := getattr(error, "orig", None):
-            return streams.complain(f"the database refuses it: {str(said).splitlines()[0]}", 1)
+    except Exception as error:  # noqa: BLE001 - every error becomes one line
+        # An error of the database's driver. Its first line is the reason. Later lines quote the row and its payload.
+        if reason := getattr(error, "orig", None):
+            return streams.report_error(f"the database refuses it: {str(reason).splitlines()[0]}", 1)
         return _internal(error)
 
 
@@ -60,12 +60,12 @@ def _internal(error: Exception) -> int:
     from jobrunner.log import Silence, internal_error, open_log
 
     try:
-        # As tick has it; no other command has that option, nor anything to say there.
+        # -v is an option of tick. Other commands do not have it and log nothing.
         log = open_log(environment.log_file(), on_stderr=not {"-v", "--verbose"}.isdisjoint(sys.argv))
     except JobrunnerError:
         log = Silence()
-    told = internal_error(log, "command", error, "this command")
-    return streams.complain(str(told), told.exit_code)
+    reported = internal_error(log, "command", error, "this command")
+    return streams.report_error(str(reported), reported.exit_code)
 
 
 def _run() -> int:
@@ -75,29 +75,29 @@ def _run() -> int:
     except click.exceptions.Exit as request:
         code = request.exit_code
     except (click.exceptions.Abort, EOFError):
-        code = streams.complain("interrupted", 130)
+        code = streams.report_error("interrupted", 130)
     except _NO_ARGUMENTS as error:
-        streams.say(error.format_message())
+        streams.to_stderr(error.format_message())
         code = 2
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "jobrunner"
-        code = streams.complain(f"{error.format_message()} (see: {path} --help)", 2)
+        code = streams.report_error(f"{error.format_message()} (see: {path} --help)", 2)
     except click.ClickException as error:
-        code = streams.complain(error.format_message(), 2)
+        code = streams.report_error(error.format_message(), 2)
     except JobrunnerError as error:
-        code = streams.complain(str(error), error.exit_code)
+        code = streams.report_error(str(error), error.exit_code)
     except SystemExit as request:
-        # So click ends when the reader of a pipe has gone, and after a completion of the shell.
+        # Click raises this when the reader of a pipe has gone, and after a completion for the shell.
         gone = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
         code = 0 if gone else request.code
     except OSError as error:
-        code = _cannot_go_on(error)
+        code = _report_os_error(error)
     return code if isinstance(code, int) else 0
 
 
-def _cannot_go_on(error: OSError) -> int:
+def _report_os_error(error: OSError) -> int:
     streams.drop(sys.stdout)
     if isinstance(error, BrokenPipeError):
-        # `jobrunner status | head`: the reader has had enough.
+        # As in `jobrunner status | head`: the reader has ended.
         return 0
-    return streams.complain(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)
+    return streams.report_error(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", 1)

@@ -1,4 +1,4 @@
-"""How things are shown: JSON for programs, aligned plain text for people."""
+"""Prints values: JSON for programs, aligned plain text for people."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from jobrunner.text import iso_instant, visible
 
 
 def done(text: object) -> None:
-    """Tell what was committed. It holds whether it can be printed or not: an error would have it done twice."""
+    """Print what was committed. A failed print is no error of the command, because then it would be run twice."""
     try:
         click.echo(text)
     except OSError as error:
         streams.drop(sys.stdout)
         if not isinstance(error, BrokenPipeError):
-            streams.say(f"jobrunner: done, but standard output cannot be written ({error.strerror}): {text}")
+            streams.to_stderr(f"jobrunner: done, but standard output cannot be written ({error.strerror}): {text}")
 
 
 def echo_json(value: object) -> None:
-    """One JSON document on stdout; instants in ISO 8601, UTC."""
+    """Print one JSON document. Instants are in ISO 8601, in UTC."""
     click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
 
 
@@ -35,12 +35,12 @@ def json_line(value: object) -> str:
 
 
 def instant(value: datetime | None) -> str:
-    """An instant for people: UTC, to the second; ``-`` for none."""
+    """An instant for people, in UTC, to the second. ``-`` means none."""
     return "-" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
-    """Aligned columns. Texts are made visible: what a job wrote must not act on the terminal."""
+    """Print aligned columns. Control characters are escaped: the text of a job must not control the terminal."""
     cells = [[visible("-" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in [list(headings), *cells]) for index in range(len(headings))]
     for row in [list(headings), *cells]:
@@ -49,7 +49,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str
 
 
 def fields(values: Mapping[str, object], indent: str = "") -> None:
-    """One name and value a line."""
+    """Print one name and its value per line."""
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
         text = instant(value) if isinstance(value, datetime) else text_of(value)
@@ -57,7 +57,7 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
 
 
 def text_of(value: object) -> str:
-    """A value for people, in one word where it is one."""
+    """A value as text for people."""
     if value is None:
         return "-"
     if isinstance(value, dict | list):
@@ -71,5 +71,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")  # by hand, where SQLite holds a text
+        return value.decode(
+            "utf-8", "backslashreplace"
+        )  # SQLite accepts bytes in a text column if a row is written by hand
     raise TypeError(type(value).__name__)

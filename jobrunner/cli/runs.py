@@ -60,16 +60,16 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     """
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
-    its_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
-    new = new_run(job_type, its_payload, payload_limit=config.payload_limit, **options)
-    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, its_payload)
+    checked_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    new = new_run(job_type, checked_payload, payload_limit=config.payload_limit, **options)
+    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, checked_payload)
     database = session.open_database(config, creates=True)
     enqueued = database.write(lambda connection: insert_run(connection, new, policy))
     if enqueued.dropped and session.on_terminal():
-        streams.say(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
+        streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
-        told = {"dropped": True} if enqueued.dropped else {}
-        render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **told}))
+        dropped = {"dropped": True} if enqueued.dropped else {}
+        render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **dropped}))
     elif not enqueued.dropped:
         render.done(enqueued.id)
 
@@ -111,12 +111,12 @@ def discard(job_ids: tuple[int, ...], reason: str) -> None:
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
     who, why = session.actor(), one_line(reason)
     if not why:
-        raise UsageError("--reason is empty; say why, for whoever reads the audit trail")
+        raise UsageError("--reason is empty; give the reason, which the audit trail keeps")
     _each(job_ids, partial(admin.discard, actor=who, reason=why), "discarded", refusals)
 
 
 def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:
-    """Change each run in a transaction of its own: a refused id leaves the others done, and the exit code says so."""
+    """Change each run in its own transaction. If one id is refused, the others are changed, and the exit code is 1."""
     database = session.open_database(environment.load())
     all_done = True
     for run_id in dict.fromkeys(job_ids):
@@ -125,9 +125,9 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
             stopping = " requested; its handler is being stopped" if answer.requested else ""
             render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
         elif answer.status is None:
-            streams.say(f"jobrunner: there is no run {run_id}")
+            streams.to_stderr(f"jobrunner: there is no run {run_id}")
         else:
-            streams.say(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}")
+            streams.to_stderr(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}")
         all_done = all_done and answer.applied
     if not all_done:
         raise click.exceptions.Exit(1)

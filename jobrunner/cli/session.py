@@ -1,4 +1,4 @@
-"""What every command begins with: the settings, the database, and what this host can run."""
+"""What the commands share: the database, and the job types that this host can run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from jobrunner.worker.watchdog import Watchdog, watching
 def unopened(
     config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
 ) -> tuple[Database, Watchdog]:
-    """The database that is configured, whether it exists or not, and its watch; both end with the command."""
+    """The configured database, which need not exist, and its watchdog. Both are closed when the command ends."""
     database = Database(locate(environment.database_url(config)), patience=patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
-    # On a host with too many processes a person must be able to look what goes on; a tick could not work there.
+    # On a host with too many processes a person must still be able to look. A tick could not work there.
     return database, context.with_resource(watching(database, at_any_price=for_tick))
 
 
 def check_answers(config: Config) -> None:
-    """Raise DatabaseUnavailable unless the database answers; one that is not there yet may be created."""
+    """Raise DatabaseUnavailable unless the database answers. A missing SQLite file is no error."""
     database, _ = unopened(config)
     if not database.location.is_missing():
         database.read(lambda _: None)
@@ -51,10 +51,10 @@ def check_answers(config: Config) -> None:
 
 
 def open_database(config: Config, *, creates: bool = False, for_many_rows: bool = False) -> Database:
-    """The database, ready to use. Only the embedded default is created unasked, and that is told on stderr.
+    """The database, ready to use. Raises DatabaseUnavailable, or SchemaMismatch if it must be migrated.
 
-    And only with ``creates``: for a command that has something to put into it. Raises DatabaseUnavailable when it
-    cannot be reached, SchemaMismatch when it must be migrated.
+    With ``creates`` the default SQLite file is created if it is missing, and this is reported on stderr. No other
+    database is created without a request.
     """
     database, _ = unopened(config)
     make_ready(config, database, creates=creates)
@@ -65,45 +65,42 @@ def open_database(config: Config, *, creates: bool = False, for_many_rows: bool 
 
 
 def make_ready(config: Config, database: Database, *, creates: bool) -> None:
-    """As ``open_database``, for one that is watched already."""
+    """Like ``open_database``, for a database that the watchdog watches already."""
     if database.location.is_missing():
         file = database.location.file
         if config.database_url is not None or not creates:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
         if migrate.create_file(database):
-            streams.say(f"jobrunner: created the database {file}")
+            streams.to_stderr(f"jobrunner: created the database {file}")
     database.read(migrate.check_schema)
 
 
 def problem_of_state(config: Config) -> str | None:
-    """Why what a killed tick leaves at work would not be found; None: it would be."""
+    """Why the processes that a killed tick leaves would not be found. None means that they would be."""
     return state_problem(state_folder.for_state(config.state_dir))
 
 
 def policies(config: Config) -> list[Policy]:
-    """What this host can run: its commands, and what its handler modules say.
-
-    Raises HandlersUnavailable.
-    """
-    handlers = _greeting(config).policies if config.imports else []
+    """The job types that this host can run: its commands and its handlers. Raises HandlersUnavailable."""
+    handlers = _handshake(config).policies if config.imports else []
     return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
 
 
 def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Policy:
-    """What this host says of a job type that is to get this payload.
+    """The policy of a job type on this host, which must be able to take this payload.
 
-    Raises UnknownJobType with the hint, PayloadMismatch where the payload does not fit, and HandlersUnavailable.
+    Raises UnknownJobType with the hint, PayloadMismatch if the payload does not fit, and HandlersUnavailable.
     """
     asked = [(job_type, payload)]
     if job_type in config.commands or not config.imports:
         policies, misfits = command_policies(config), _misfits_of_commands(config, asked)
     else:
-        greeting = _greeting(config, payloads=asked)
-        policies, misfits = [*command_policies(config), *greeting.policies], greeting.misfits
+        handshake = _handshake(config, payloads=asked)
+        policies, misfits = [*command_policies(config), *handshake.policies], handshake.misfits
     known = {policy.job_type: policy for policy in policies}
     if job_type not in known:
         there_are = (
-            f"it has {', '.join(sorted(known))}" if known else "JOBRUNNER_IMPORT names none, nor does a jobrunner.toml"
+            f"it has {', '.join(sorted(known))}" if known else "neither JOBRUNNER_IMPORT nor a jobrunner.toml names one"
         )
         raise UnknownJobType(f"this host has no handler for {job_type!r} ({there_are}); {hint}")
     for misfit in misfits:
@@ -113,15 +110,15 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
 
 
 def misfits(config: Config, declared: Sequence[Declaration], of_handlers: Sequence[str | None]) -> Iterator[str]:
-    """A line for each of the declarations whose payload does not fit; ``of_handlers`` is what these said of them."""
+    """A line for each declaration whose payload does not fit. ``of_handlers`` are the misfits that a child reported."""
     of_commands = _misfits_of_commands(config, [(each.job_type, each.payload) for each in declared])
-    for each, *said in zip_longest(declared, of_commands, of_handlers[: len(declared)]):
-        for misfit in filter(None, said):
+    for each, *reported in zip_longest(declared, of_commands, of_handlers[: len(declared)]):
+        for misfit in filter(None, reported):
             yield f"schedules.{each.name}: {one_line(misfit)}"
 
 
 def _misfits_of_commands(config: Config, asked: Sequence[tuple[str, Payload]]) -> list[str | None]:
-    """Why a command could not take its payload; None: it could, or it is no command."""
+    """Why a command cannot take its payload. None means that it can, or that the type is no command."""
     found: list[str | None] = []
     for job_type, payload in asked:
         try:
@@ -134,31 +131,31 @@ def _misfits_of_commands(config: Config, asked: Sequence[tuple[str, Payload]]) -
 
 
 def command_policies(config: Config) -> list[Policy]:
-    """The job types that are commands; known without starting anything."""
+    """The job types that are commands. No process is started to find them."""
     return [command.policy for command in config.commands.values()]
 
 
 def schedules_of_handlers(
     config: Config, others: Sequence[Declaration]
 ) -> tuple[list[Policy], list[Declaration], list[str | None]]:
-    """What the handler modules say: their policies, when each is to run by itself, and why payloads do not fit.
+    """The policies and the schedules of the handlers, and why the payloads of ``others`` do not fit their handlers.
 
-    These are those of ``others``, which come from elsewhere. Raises HandlersUnavailable.
+    ``others`` are declarations of another source. Raises HandlersUnavailable.
     """
     from jobrunner.schedules import declare
 
-    greeting = _greeting(config, schedules=True, payloads=[(each.job_type, each.payload) for each in others])
+    handshake = _handshake(config, schedules=True, payloads=[(each.job_type, each.payload) for each in others])
     try:
-        declared = [declare.from_data(data, payload_limit=config.payload_limit) for data in greeting.schedules]
+        declared = [declare.from_data(data, payload_limit=config.payload_limit) for data in handshake.schedules]
     except UsageError as error:
         raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise HandlersUnavailable("starting failed: its greeting makes no sense") from None
-    return greeting.policies, declared, greeting.misfits
+        raise HandlersUnavailable("starting failed: its handshake makes no sense") from None
+    return handshake.policies, declared, handshake.misfits
 
 
-def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
-    # Asked of a child: a handler module may print, hang or exit while it is imported.
+def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
+    # A child imports the handler modules, because a module may print, hang or exit during its import.
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
@@ -175,15 +172,15 @@ def _greeting(config: Config, *, schedules: bool = False, payloads: Sequence[tup
 
 
 def actor() -> str:
-    """Who is at the keyboard, for the audit trail."""
+    """The person who runs the command, for the audit."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):
         name = str(os.getuid())
-    # The name may come from LOGNAME, which anybody may have set to anything.
+    # The name may come from LOGNAME, which can have any value.
     return f"{one_line(name, 80)}@{environment.load().host}"
 
 
 def on_terminal() -> bool:
-    """Whether a person looks at stderr."""
+    """Whether stderr is a terminal."""
     return sys.stderr.isatty()

@@ -34,7 +34,7 @@ def status(as_json: bool) -> None:
 
 
 def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
-    # With broken handlers an operator needs the status most of all.
+    # The status must work with broken handlers, because then an operator needs it.
     try:
         return [policy.job_type for policy in session.policies(config)], None
     except HandlersUnavailable as error:
@@ -150,7 +150,7 @@ def next_slot(row: Mapping[str, Any]) -> str:
     if row["paused_at"] is not None:
         return "paused"
     at = row["next_run_at"]
-    # So the hint says that no slot will ever come.
+    # This year means that no slot will ever come.
     return "never again" if at is not None and at.year == MAXYEAR else render.instant(at)
 
 
@@ -167,8 +167,8 @@ def _ago(at: datetime, then: datetime | None) -> str:
 def _done(counts: object) -> str:
     if not isinstance(counts, dict):
         return "nothing" if counts is None else str(counts)[:40]
-    # As a tick goes, and not as its runs happened to end; a database keeps no order either.
-    known = {name: place for place, name in enumerate(_COUNTED)}
+    # In the order of the steps of a tick, because the database keeps no order.
+    known = {name: index for index, name in enumerate(_COUNTED)}
     names = sorted(counts, key=lambda name: (known.get(name, len(known)), name))
     return " ".join(f"{name} {counts[name]}" for name in names) or "nothing"
 
@@ -187,7 +187,7 @@ def _progress(progress: object) -> str:
 
 
 def _number(value: object) -> str:
-    # What a handler says is its own affair; showing it must not fail.
+    # A handler may report any value. To show it must not fail.
     if not isinstance(value, int | float):
         return str(value)[:40]
     try:

@@ -1,4 +1,4 @@
-"""The standard streams, whatever they are: closed, full, without a reader, or short of letters."""
+"""The standard streams, also if they are closed, full, without a reader, or unable to encode all letters."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from typing import NoReturn, TextIO
 
 
 def read_as_utf8() -> None:
-    """Start again in Python's UTF-8 mode where it took the system for one that knows ASCII only.
+    """Start this process again in Python's UTF-8 mode if Python reads the system's texts as ASCII.
 
-    That is LC_ALL=C with PYTHONUTF8=0: arguments and paths with other letters would be unreadable. What the
-    handlers get as their environment stays as it is.
+    This is so with LC_ALL=C and PYTHONUTF8=0. Arguments and paths with other letters would be unreadable. The
+    environment of the handlers does not change.
     """
     if sys.getfilesystemencoding() == "ascii" and sys.executable:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - itself
 
 
-def mend() -> None:
-    """Make the standard streams fit for anything: closed ones (``>&-``), and an encoding without all letters."""
+def repair() -> None:
+    """Open closed standard streams (``>&-``), and make each able to encode all letters."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Left closed, its number would go to the next file opened, which a print would then write into.
+            # The next opened file would get the number of a closed stream, and a print would write into that file.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # ASCII is what Python takes a system for that does not say; hardly any terminal is so.
+            # Python takes ASCII if the system names no encoding, but most terminals can show UTF-8.
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
 
 
-def say(text: str) -> None:
-    """To stderr. Where that takes nothing, nobody can be told, and the exit code stands alone."""
+def to_stderr(text: str) -> None:
+    """Write a line to stderr. If that fails, only the exit code reports the error."""
     try:
         print(text, file=sys.stderr, flush=True)  # noqa: T201 - to stderr
     except OSError:
         drop(sys.stderr)
 
 
-def complain(message: str, code: int) -> int:
-    """Say what is wrong, on one line, and return the exit code."""
+def report_error(message: str, code: int) -> int:
+    """Write an error in one line to stderr, and return the exit code."""
     from jobrunner.text import one_line, visible
 
-    # A message may quote what a user, a module or a server has said, at any length.
-    say(f"jobrunner: {visible(one_line(message, 1000))}")
+    # A message may quote a text of any length from a user, a module or a server.
+    to_stderr(f"jobrunner: {visible(one_line(message, 1000))}")
     return code
 
 
 def drop(stream: TextIO) -> None:
-    """Let everything from here on go nowhere: what is still buffered would complain at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Send all further output to /dev/null. Otherwise the flush at exit would fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
-def leave(code: int) -> NoReturn:
-    """End the process with this code, and no other."""
+def end_process(code: int) -> NoReturn:
+    """End the process with exactly this exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
             drop(stream)
     if sys.flags.inspect:
-        # PYTHONINSPECT would show the end as a traceback and wait at a prompt.
+        # With PYTHONINSPECT sys.exit would print a traceback and wait at a prompt.
         os._exit(code)
     sys.exit(code)

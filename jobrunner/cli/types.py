@@ -1,4 +1,4 @@
-"""What a user types: ids, times, payloads. A mistake is told in one line, before anything is opened."""
+"""Checks what a user types: ids, times, payloads. A mistake is one line on stderr, before anything is opened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JobId(_IdType):
     name = "job_id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Raises click's usage error for anything else."""
+        """Raises click's usage error if it is none."""
         text = str(value)
         if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
             self.fail(f"{text[:40]!r} is not the id of a run; it is a positive whole number", param, ctx)
@@ -41,7 +41,7 @@ class JobId(_IdType):
 
 
 class Checked(_TextType):
-    """What one of our own checks accepts: its complaint names the option, as those of click do."""
+    """A value that one of our own checks accepts. Its error names the option, like an error of click."""
 
     name = "text"
 
@@ -49,7 +49,7 @@ class Checked(_TextType):
         self._check = check
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Raises click's usage error with the words of the check."""
+        """Raises click's usage error with the text of the check."""
         if not isinstance(value, str):
             return value
         try:
@@ -59,7 +59,7 @@ class Checked(_TextType):
 
 
 def whole_number(text: str, least: int, most: int) -> int:
-    """A number in plain digits, unlike Python's own reading, which takes 1_0. Raises UsageError."""
+    """A number in plain digits. Python's int() would also accept 1_0. Raises UsageError."""
     if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
         raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
     return int(text)
@@ -76,7 +76,7 @@ def parse_run_at(text: str) -> datetime | timedelta:
 
 
 def parse_instant(text: str, or_else: str = "") -> datetime:
-    """An instant with its offset; ``or_else`` is what else could have been written. Raises UsageError."""
+    """An instant with its offset. ``or_else`` names what the user could write instead. Raises UsageError."""
     if not _ISO.fullmatch(text):
         raise UsageError(f"{text[:60]!r} is not a time; write 2026-01-31T09:00:00Z{or_else}")
     try:
@@ -89,7 +89,7 @@ def parse_instant(text: str, or_else: str = "") -> datetime:
 
 
 def read_payload(argument: str, limit_bytes: int) -> str:
-    """The payload's text: JSON itself, ``@FILE``, or ``-`` for standard input. Reads no more than the limit."""
+    """The text of the payload: the JSON itself, ``@FILE``, or ``-`` for standard input. Reads up to the limit."""
     if argument == "-":
         data = _read_stdin(limit_bytes)
     elif argument == "@":
@@ -113,10 +113,10 @@ def _read_stdin(limit_bytes: int) -> bytes:
 
 
 def _read_file(path: Path, limit_bytes: int) -> bytes:
-    # Cut, so that the reason behind it is seen.
+    # The path is cut, so that the reason after it is visible.
     shown = f"--payload @{str(path)[:200]}"
     try:
-        # A FIFO would hang until somebody writes.
+        # A FIFO would block until another process writes.
         if path.exists() and not path.is_file():
             raise BadPayload(f"{shown}: that is not a regular file")
         with path.open("rb") as file:

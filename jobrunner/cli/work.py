@@ -1,4 +1,4 @@
-"""tick, migrate, jobs: what a host does."""
+"""tick, migrate, jobs: the commands for a host."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
     """
     from jobrunner.worker.tick import tick as run_tick
 
-    # What is imported by now stays, and need not be looked through again.
+    # The imported objects stay, so the garbage collector need not check them again.
     gc.freeze()
     gc.enable()
     config = environment.load({**flags, "log": log_file})
     wanted = None if types is None else [check_job_type(name.strip()) for name in types.split(",")]
     log = open_log(config.log, on_stderr=verbose or session.on_terminal())
     try:
-        database, watch = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
+        database, watchdog = session.unopened(config, waits.of_tick(config.lease), for_tick=True)
         session.make_ready(config, database, creates=True)
     except JobrunnerError as error:
         log.error("tick", result="failed", error=str(error))
         raise
     if problem := session.problem_of_state(config):
-        streams.complain(problem, 0)
-    run_tick(config, database, watch, log, wanted)
+        streams.report_error(problem, 0)
+    run_tick(config, database, watchdog, log, wanted)
 
 
 @click.command()
@@ -90,7 +90,7 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     if sql:
         click.echo(migrations.migration_sql(database.location), nl=False)
         return
-    # One that does not answer at all is found out as soon as by any other command.
+    # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
     if version is None:
         changed = migrations.migrate(database)
@@ -126,7 +126,7 @@ _COLUMNS: dict[str, Callable[[Policy], object]] = {
     "ON STOP": lambda policy: None if policy.on_stop == "release" else policy.on_stop,
 }
 _ALWAYS = ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF")
-"""The others are shown where a type has something to say."""
+"""Other columns are shown only if a job type has a value for them."""
 
 
 COMMANDS = (tick, migrate, jobs)

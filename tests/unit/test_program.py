@@ -13,14 +13,14 @@ CONTEXT = click.Context(program.cli)
 
 
 def test_every_command_of_every_module_is_known() -> None:
-    for module in set(program._HOMES.values()):
+    for module in set(program._MODULES.values()):
         names = {command.name for command in import_module(f"jobrunner.cli.{module}").COMMANDS}
-        assert names == {name for name, home in program._HOMES.items() if home == module}
+        assert names == {name for name, module_of in program._MODULES.items() if module_of == module}
 
 
 def test_the_help_lists_every_command_with_its_first_sentence() -> None:
     text = program.cli.get_help(CONTEXT)
-    for name in program._HOMES:
+    for name in program._MODULES:
         command = program.cli.get_command(CONTEXT, name)
         assert command is not None
         assert f"  {name} " in text

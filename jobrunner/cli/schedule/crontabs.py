@@ -56,16 +56,16 @@ def import_(
     elif found.jobs:
         render.done(text.rstrip("\n"))
     form = f"a system crontab, for the ticks of {where.user}" if has_user else "the crontab of a user"
-    streams.say(f"{visible(source)}: read as {form}, in {where.timezone}")
+    streams.to_stderr(f"{visible(source)}: read as {form}, in {where.timezone}")
     for said in report(lines, found):
-        streams.say(said)
+        streams.to_stderr(said)
     if found.jobs:
-        streams.say(
+        streams.to_stderr(
             "as under cron they have no time limit, but they share this host's places (JOBRUNNER_CONCURRENCY, 4 by"
             " default): as many that hang stop all others; give such jobs a timeout, or a concurrency below that"
         )
         whither = f"written to {output}; n" if output else "n"
-        streams.say(f"{whither}ext: jobrunner apply, and take these lines out of the crontab, or they run twice")
+        streams.to_stderr(f"{whither}ext: jobrunner apply, and take these lines out of the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)
 
 

@@ -6,7 +6,7 @@ import click
 
 from jobrunner.cli.lazy import LazyGroup
 
-_HOMES = {
+_MODULES = {
     "next": "schedule.next",
     **dict.fromkeys(("list", "show"), "schedule.views"),
     **dict.fromkeys(("add", "edit", "remove", "pause", "resume"), "schedule.changes"),
@@ -15,7 +15,7 @@ _HOMES = {
 }
 
 
-@click.group(cls=LazyGroup, homes=_HOMES)
+@click.group(cls=LazyGroup, modules=_MODULES)
 def schedule() -> None:
     """Manage schedules: runs that start by themselves."""
 

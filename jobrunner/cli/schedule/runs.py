@@ -32,7 +32,9 @@ def trigger(name: str, as_json: bool) -> None:
     database = session.open_database(config)
     enqueued = database.write(lambda each: store.trigger(each, name, config.payload_limit, who))
     if enqueued.dropped and session.on_terminal():
-        streams.say(f"jobrunner: dropped: as many runs of {visible(name)} wait as the max_waiting of its type allows")
+        streams.to_stderr(
+            f"jobrunner: dropped: as many runs of {visible(name)} wait as the max_waiting of its type allows"
+        )
     if as_json:
         render.done(render.json_line({"id": enqueued.id, **({"dropped": True} if enqueued.dropped else {})}))
     elif not enqueued.dropped:
