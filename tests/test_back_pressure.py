@@ -265,7 +265,7 @@ def test_two_callers_with_a_key_each_do_not_wait_for_each_other(store: Store, da
 
     def b() -> Enqueued:
         assert has_begun.wait(20)
-        other = store.twin()
+        other = store.second_connection()
         with closing(other):
             return other.write(
                 lambda connection: enqueue.enqueue(connection, NewRun("echo", "{}", idempotency_key="b"))

@@ -1,4 +1,4 @@
-"""What becomes of a waiting tick when nothing rings, or when its database goes away."""
+"""What a listening tick does without notifications, or when its database is lost."""
 
 import os
 import shutil
@@ -45,9 +45,9 @@ def ended_early(jobrunner: Commands) -> str:
 
 
 @postgresql_only
-def test_a_bell_that_is_swallowed_only_costs_time(jobrunner: Commands, database: Database) -> None:
+def test_a_lost_notification_only_costs_time(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
-    database.execute("DROP TRIGGER jobrunner_ring ON job_runs")
+    database.execute("DROP TRIGGER jobrunner_notify ON job_runs")
     for _ in range(3):
         wait_for_success(database, queue(database, "append"))
     stop(tick)
@@ -62,14 +62,14 @@ def test_behind_a_pooler_it_asks_and_leaves_nothing_behind(jobrunner: Commands, 
         stop(tick)
 
 
-def rung_for(connection: psycopg.Connection[Any], database: Database) -> bool:
-    """Whether an INSERT rings: what was sent before our own notice comes before it."""
+def is_notified_of_insert(connection: psycopg.Connection[Any], database: Database) -> bool:
+    """Whether an INSERT notifies: its notification would arrive before our own, which is sent later."""
     queue(database, "nobody_knows_it")
     database.execute("SELECT pg_notify('jobrunner', 'ours')")
     heard: list[str] = []
     while "ours" not in heard:
         heard += [notice.payload for notice in connection.notifies(timeout=20, stop_after=1)]
-        assert heard, "not even our own notice came"
+        assert heard, "not even our own notification came"
     return heard != ["ours"]
 
 
@@ -77,15 +77,15 @@ def rung_for(connection: psycopg.Connection[Any], database: Database) -> bool:
 def test_only_while_a_tick_waits_is_anybody_notified(jobrunner: Commands, database: PostgresDatabase) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("LISTEN jobrunner")
-        assert not rung_for(connection, database)
+        assert not is_notified_of_insert(connection, database)
         tick = linger(jobrunner)
-        assert rung_for(connection, database)
+        assert is_notified_of_insert(connection, database)
         stop(tick)
-        assert not rung_for(connection, database)
+        assert not is_notified_of_insert(connection, database)
         killed = linger(jobrunner)
         killed.kill()
         database.wait_until(f"SELECT NOT ({WAITS.replace('count(*) AS waiting', 'count(*) > 0 AS held')}) AS gone")
-        assert not rung_for(connection, database)
+        assert not is_notified_of_insert(connection, database)
 
 
 def test_an_application_may_still_prepare_its_transaction(

@@ -71,7 +71,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bytes):
-        return value.decode(
-            "utf-8", "backslashreplace"
-        )  # SQLite accepts bytes in a text column if a row is written by hand
+        # SQLite accepts bytes in a text column if a row is written by hand.
+        return value.decode("utf-8", "backslashreplace")
     raise TypeError(type(value).__name__)

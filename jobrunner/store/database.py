@@ -1,6 +1,6 @@
-"""One thread's connection to the database: transactions, another try for what is transient, and what a watch needs.
+"""One thread's connection to the database: its transactions, their retries, and what the watchdog needs.
 
-A ``Database`` belongs to one thread. Another thread may only ask ``stuck_for`` and call ``inquire`` and ``cut``.
+A ``Database`` belongs to one thread. Other threads may call only ``stuck_for``, ``find_holder`` and ``cut``.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _PAUSES_SECONDS = (0.02, 0.1, 0.3, 1.0)
 
 
 class Database:
-    """Opens its connection at first use and again after it was lost."""
+    """Opens its connection at the first use, and again after it was lost."""
 
     def __init__(self, location: Location, *, patience: timedelta | Waits) -> None:
         self.location = location
         self.waits = patience if isinstance(patience, Waits) else Waits.of(patience)
         self._engine = dialect.open_engine(location, waits=self.waits, opened=self._opened)
         self._connection: Connection | None = None
-        # Of the call that is under way; other threads read them.
-        self._busy_since: float | None = None
+        # These describe the current call. Other threads read them.
+        self._call_since: float | None = None
         self._wire: dialect.Wire | None = None
         self._holder: str | None = None
         self._is_cut = False
         self.waits_unfairly = dialect.waits_unfairly(self._engine)
 
-    def twin(self) -> Database:
-        """Another connection to the same database, for another thread."""
+    def second_connection(self) -> Database:
+        """A second connection to the same database, for another thread."""
         return Database(self.location, patience=self.waits)
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Run ``work`` in one transaction and commit it; again, a few times, where the failure is transient.
+        """Run ``work`` in one transaction and commit it. A transient failure is retried a few times.
 
-        ``work`` may run several times and must leave nothing behind but its SQL. Raises ConnectionLost when
-        it is unknown whether the commit was applied, DatabaseUnavailable when it surely was not.
+        ``work`` may run several times, so it must change nothing but the database. Raises ConnectionLost if it is
+        unknown whether the commit was applied, and DatabaseUnavailable if it was not applied.
         """
         return self._persist(lambda: self._once(work, writes=True))
 
@@ -57,29 +57,29 @@ class Database:
         return self._persist(lambda: self._once(work, writes=False))
 
     def stuck_for(self) -> float:
-        """Seconds that the transaction of the moment has been open; 0 when there is none. From any thread."""
-        since = self._busy_since
+        """The age of the current transaction in seconds; 0 means that there is none. Any thread may call this."""
+        since = self._call_since
         return 0.0 if since is None else clock.elapsed() - since
 
-    def inquire(self) -> None:
-        """Ask who holds up the call of the moment, so that its error can say so. From any thread."""
-        since, wire = self._busy_since, self._wire
+    def find_holder(self) -> None:
+        """Find out which session blocks the current call, so that its error can name it. Any thread may call this."""
+        since, wire = self._call_since, self._wire
         holder = None if wire is None else wire.holder()
-        if holder is not None and since == self._busy_since:
+        if holder is not None and since == self._call_since:
             self._holder = holder
 
     def cut(self) -> None:
-        """End whatever the connection waits for; its thread gets ConnectionLost. From any thread."""
-        since, wire = self._busy_since, self._wire
+        """End the current call. Its thread gets ConnectionLost. Any thread may call this."""
+        since, wire = self._call_since, self._wire
         if wire is not None:
             self._is_cut = True
             wire.cancel()
-            # The next call has done nothing wrong.
-            if self._busy_since == since:
+            # Only this call is ended, never the next one.
+            if self._call_since == since:
                 wire.shut()
 
     def close(self) -> None:
-        """Close the connection; the next use opens a new one."""
+        """Close the connection. The next use opens a new one."""
         connection, self._connection, self._wire = self._connection, None, None
         if connection is not None:
             with suppress(exc.DBAPIError, exc.InvalidRequestError):
@@ -87,12 +87,12 @@ class Database:
             connection.close()
 
     def hit(self, point: str) -> None:
-        """A fault point between two transactions: it may break the open connection."""
+        """Hit a failpoint between two transactions. It may break the open connection."""
         connection = self._connection
         failpoints.hit(point, cut=None if connection is None else lambda: dialect.sever(connection))
 
     def connect(self) -> Connection:
-        """The open connection, outside any transaction. Raises DatabaseUnavailable without the password."""
+        """The open connection, outside any transaction. Raises DatabaseUnavailable, never with the password."""
         if self._connection is None:
             try:
                 self._connection = self._engine.connect()
@@ -101,7 +101,7 @@ class Database:
         return self._connection
 
     def prepare(self) -> None:
-        """Set what lives in an SQLite file itself. Raises as ``write`` does."""
+        """Set the options that an SQLite file itself stores. Raises the errors of ``write``."""
         self._persist(lambda: self._call(lambda: dialect.prepare_file(self.connect())))
 
     def is_on(self, connection: Connection) -> bool:
@@ -112,8 +112,8 @@ class Database:
         self._wire = wire
 
     def _persist(self, once: Callable[[], T]) -> T:
-        # Two waits for a file's lock, each of the whole patience: for a tick that is half a lease, the most that its
-        # main loop may stand still while it holds any.
+        # At most two waits for a file's lock, each as long as the patience. For a tick that is half a lease: its main
+        # loop must not wait longer while it holds leases.
         give_up_at = clock.elapsed() + 2 * self.waits.file
         self._holder = None
         for pause in (*_PAUSES_SECONDS, None):
@@ -141,12 +141,12 @@ class Database:
 
     def _call(self, call: Callable[[], T]) -> T:
         self._is_cut = False
-        self._busy_since = clock.elapsed()
+        self._call_since = clock.elapsed()
         try:
             with self._translated():
                 return call()
         finally:
-            self._busy_since = None
+            self._call_since = None
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

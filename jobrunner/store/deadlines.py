@@ -1,4 +1,4 @@
-"""Runs whose start deadline has passed end dead: no attempt of them may start any more."""
+"""Ends runs whose start deadline has passed: they become dead, and no attempt of them may start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jobrunner.text import iso_instant
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """A run that was ended, and why in words. ``attempts`` is how many it had; they failed."""
+    """A run that was ended, with the reason as its ``error``. ``attempts`` is the number of its failed attempts."""
 
     run_id: int
     job_type: str
@@ -29,18 +29,18 @@ class Overdue:
 
 
 def is_any_overdue(connection: Connection) -> bool:
-    """Whether there is a run to end. Expects any transaction."""
+    """Whether there is such a run. Expects any transaction."""
     return connection.execute(select(earliest_overdue())).scalar_one() is not None
 
 
 def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
-    """End so many, the longest overdue first; not those that another transaction has. Expects a write transaction."""
-    found = connection.execute(_overdue(), {"limit": limit}).mappings().all()
+    """End up to ``limit`` runs, the longest overdue first. Skips locked ones. Expects a write transaction."""
+    found = connection.execute(_overdue_statement(), {"limit": limit}).mappings().all()
     if not found:
         return []
     ended = [Overdue(row["id"], row["job_type"], row["attempts"], _error(row)) for row in found]
-    connection.execute(_ending(), {"given": [{"id": each.run_id, "last_error": each.error} for each in ended]})
-    audit.write(connection, [_told(row) for row in found])
+    connection.execute(_end_statement(), {"given": [{"id": each.run_id, "last_error": each.error} for each in ended]})
+    audit.write(connection, [_event(row) for row in found])
     failpoints.hit("deadline.before_commit", cut=lambda: dialect.sever(connection))
     return ended
 
@@ -50,21 +50,21 @@ def _error(row: RowMapping) -> str:
     return f"not started by its start deadline, {iso_instant(row['start_deadline_at'])}{tried}"
 
 
-def _told(row: RowMapping) -> dict[str, Any]:
+def _event(row: RowMapping) -> dict[str, Any]:
     detail = {"from": row["status"], "deadline": row["start_deadline_at"]}
     return audit.event("tick", Event.EXPIRE.value, row["definition_id"], detail, row["now"], row["id"])
 
 
 @cache
-def _overdue() -> Select[Any]:
+def _overdue_statement() -> Select[Any]:
     columns = job_overdue.c
-    # Locking the view makes PostgreSQL ask its condition again of a row that was just claimed or retried.
+    # The lock on the view makes PostgreSQL check its condition again for a row that was just claimed or retried.
     locked = select(job_overdue, now().label("now")).order_by(columns.start_deadline_at)
     return locked.limit(bindparam("limit", type_=BigKey)).with_for_update(skip_locked=True, key_share=True)
 
 
 @cache
-def _ending() -> Update:
+def _end_statement() -> Update:
     given = rows("given", {"id": BigKey, "last_error": Text()})
     values = {
         "status": target(Event.EXPIRE, Status.QUEUED).value,

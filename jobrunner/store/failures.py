@@ -1,4 +1,4 @@
-"""What an error of the database means: worth another try, connection gone, refused, or tables missing."""
+"""What an error of the database means: transient, connection lost, refused, or tables missing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "
 
 
 def is_transient(error: exc.DBAPIError) -> bool:
-    """Serialization failure, deadlock, lock timeout, BUSY or LOCKED: rolled back, worth another try.
+    """Whether the transaction was rolled back and should be retried: deadlock, lock timeout, BUSY, LOCKED and so on.
 
-    So is a wait for SQLite's lock that the watch has interrupted: the file is here, nothing is in doubt. And so is a
-    claim of a run beside which another one of its key has been claimed since the claim looked.
+    A wait for SQLite's lock that the watchdog interrupted is also transient. So is a claim that failed because another
+    run with the same concurrency key was claimed at the same time.
     """
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
@@ -25,17 +25,17 @@ def is_transient(error: exc.DBAPIError) -> bool:
 
 
 def is_lock_timeout(error: exc.DBAPIError) -> bool:
-    """Whether the statement waited for another transaction's lock for as long as it was told to."""
+    """Whether the statement has waited for another transaction's lock up to its limit."""
     return getattr(error.orig, "sqlstate", None) == "55P03"
 
 
 def is_cancelled(error: exc.DBAPIError) -> bool:
-    """Whether the server has ended the statement because somebody asked it to."""
+    """Whether the server has ended the statement because of a cancel request or its statement limit."""
     return getattr(error.orig, "sqlstate", None) == "57014"
 
 
 def is_lost(error: exc.DBAPIError) -> bool:
-    """Whether the connection is gone, and with it the answer to what was last sent."""
+    """Whether the connection is lost, and with it the answer to the last statement."""
     state = getattr(error.orig, "sqlstate", None) or ""
     if state.startswith(_LOST_STATES) or error.connection_invalidated:
         return True
@@ -48,7 +48,7 @@ def is_lost(error: exc.DBAPIError) -> bool:
 
 
 def is_refused(error: exc.DBAPIError) -> bool:
-    """Whether the server or the file would not do the work at all: no permission, read-only, full, damaged."""
+    """Whether the server or the file refuses the work: no permission, read-only, full, damaged."""
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in ("42501", "25006") or state.startswith(("53", "58"))
@@ -56,16 +56,16 @@ def is_refused(error: exc.DBAPIError) -> bool:
 
 
 def is_missing_schema(error: exc.DBAPIError) -> bool:
-    """Whether the statement failed because a table of ours does not exist."""
+    """Whether the statement failed because one of our tables does not exist."""
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)
     return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
 
 
 def refusal_reason(error: BaseException) -> str:
-    """Why a connection was refused, in words of our own.
+    """Why a connection was refused, in our own words.
 
-    The driver's words quote the whole URL, password included, so they are matched and never repeated.
+    The driver's text may quote the whole URL with the password. So it is only matched, and never shown.
     """
     words = str(error).lower()
     for pattern, reason in _REASONS:

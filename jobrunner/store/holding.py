@@ -1,7 +1,7 @@
-"""Holding runs: which leases are held, renewing them, and what their handlers say meanwhile.
+"""Leases: which are still held, their renewal, and the reports of the handlers meanwhile.
 
-Every function expects to be the body of one write transaction (``Database.write``). None waits for a row that somebody
-has locked.
+Every function expects to be the body of one write transaction (``Database.write``). None waits for a row that another
+transaction has locked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jobrunner.store.dialect import later, now, rows
 from jobrunner.store.output_limits import fit_report
 from jobrunner.store.schema import job_runs
 
-# A literal: as a bound parameter it would hide from the planner that the partial index serves.
+# A literal. With a bound parameter the planner could not know that it can use the partial index.
 RUNNING: ColumnElement[str] = literal_column("'running'")
 
 NO_LOCK: dict[str, Any] = {
@@ -43,15 +43,15 @@ NO_LOCK: dict[str, Any] = {
     "lease_token": null(),
     "heartbeat_at": null(),
 }
-"""What every write that takes a run out of ``running`` also sets."""
+"""What every write that ends the status ``running`` also sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of leases. A lease that is in neither is lost.
+    """The result of a renewal. A lease that is in neither field is lost.
 
-    ``renewed`` tells for each whether somebody asked for its cancellation. ``locked`` are still held, but could not be
-    renewed at this moment: another transaction has locked their rows.
+    ``renewed`` maps each renewed lease to whether its cancellation was requested. ``locked`` are leases that are still
+    held but were not renewed, because another transaction has locked their rows.
     """
 
     renewed: Mapping[Lease, bool] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Renewal:
 
 
 def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> Renewal:
-    """Move the leases on by ``lease`` from now. Waits for no row that somebody has locked."""
+    """Renew the leases for the duration ``lease`` from now. Skips rows that another transaction has locked."""
     if not leases:
         return Renewal()
     values = {"given": as_rows(leases), "lease_seconds": lease.total_seconds()}
@@ -70,7 +70,7 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
 
 
 def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
-    """Those that are not lost. Locks nothing, and waits for nobody."""
+    """The leases that are not lost. Locks nothing and waits for no lock."""
     if not leases:
         return set()
     found = connection.execute(_held_statement(), {"given": as_rows(leases)})
@@ -78,9 +78,9 @@ def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
 
 
 def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> set[Lease]:
-    """Write ``progress`` and the tail of ``output`` of runs at work; for which of them.
+    """Write ``progress`` and the tail of ``output`` of runs at work. Returns the leases whose report was written.
 
-    Not for a lost lease, nor for a run whose row somebody has locked.
+    It is not written for a lost lease, nor for a run whose row another transaction has locked.
     """
     written = set()
     for lease, columns in reports.items():
@@ -92,37 +92,37 @@ def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -
 
 
 def unlocked(found: Select[Any]) -> CTE:
-    """These runs, locked for a change, without those that somebody else has locked: they are nobody's to wait for.
+    """Lock these runs for a change, and skip those that another transaction has locked.
 
-    No key is changed, so that a row of the application's own that refers to a run, in a transaction however long, is in
-    nobody's way.
+    The lock leaves keys free (FOR NO KEY UPDATE): an application's row may refer to a run in a long transaction, and
+    the two do not wait for each other.
     """
     return found.with_for_update(of=job_runs, skip_locked=True, key_share=True).cte("held")
 
 
 def of_these(change: Update, held: CTE) -> Update:
-    """Have a statement change the runs that ``unlocked`` has locked."""
-    # The token said so that no partial index serves it, as in the claim: only a running row has one.
+    """Make a statement change only the runs that ``unlocked`` has locked."""
+    # The condition on the token, which only a running row has, keeps the planner from a partial index, as in the claim.
     return change.where(job_runs.c.id.in_(select(held.c.id)), job_runs.c.lease_token.is_not(None))
 
 
 LEASE: dict[str, Any] = {name: job_runs.c[name].type for name in ("id", "lease_token")}
-"""The columns of a list of leases, as a statement is given it."""
+"""The columns of a list of leases that is a parameter of a statement."""
 
 
 def as_rows(leases: Iterable[Lease]) -> list[dict[str, Any]]:
-    """Leases as such a list."""
+    """Leases as the rows of such a list."""
     return [{"id": lease.run_id, "lease_token": lease.token} for lease in leases]
 
 
 def is_held(given: FromClause) -> ColumnElement[bool]:
-    """Whether a run is still held under the lease that a row of such a list names."""
+    """Whether a run is still held under the lease in a row of such a list."""
     columns = job_runs.c
     return and_(columns.id == given.c.id, columns.status == RUNNING, columns.lease_token == given.c.lease_token)
 
 
 def is_of(lease: Lease) -> tuple[ColumnElement[bool], ...]:
-    """The same of one lease alone."""
+    """The same condition for one lease."""
     return (job_runs.c.id == lease.run_id, job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)
 
 

@@ -1,6 +1,6 @@
-"""What a lingering tick asks of the database while it waits, and what it tells the others.
+"""Listening: what a tick asks the database while it waits for new runs, and how it is notified of them.
 
-Every function that takes a connection expects to be in a transaction of ``Database``.
+Every function that takes a connection expects a transaction of ``Database``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jobrunner.store.views import job_expandable, job_recoverable
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What there is to do now; ``next_in`` is in how many seconds there will be more, infinite if that is not known."""
+    """What is to be done now. ``next_in`` is the number of seconds until there is more, or infinite if not known."""
 
     is_superseded: bool
     is_due: bool
@@ -32,9 +32,9 @@ class Outlook:
     next_in: float
 
 
-def say_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
-    """From here on this tick hears of every run of these types: an older one of its host and application may leave."""
-    listening = {"listening_at": now(), "types": _written(types), "application": application}
+def report_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
+    """Record that this tick listens for runs of these types. An older tick of its host and application may then end."""
+    listening = {"listening_at": now(), "types": _types_column(types), "application": application}
     connection.execute(update(job_ticks).where(job_ticks.c.id == tick_id).values(**listening))
 
 
@@ -43,22 +43,22 @@ def look_ahead(
 ) -> Outlook:
     """Whether a newer tick of the same host, application and types listens, what is due, and when there will be more.
 
-    One of another application has other handlers, and leaves to nobody what this one could run.
+    A tick of another application does not supersede this one, because it has other handlers.
     """
     ticks = job_ticks.c
-    # By the primary key: behind this tick's own row there are a few at most.
-    relieved = exists(
+    # This uses the primary key: there are at most a few rows after the row of this tick.
+    superseded = exists(
         select(ticks.id).where(
             ticks.id > tick_id,
             ticks.host == owner.host,
-            ticks.types == _written(types),
+            ticks.types == _types_column(types),
             ticks.application == application,
             ticks.listening_at.is_not(None),
             ticks.finished_at.is_(None),
         )
     )
     runs, definitions = job_runs.c, job_definitions.c
-    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    # Literals. With a bound parameter the planner could not know that it can use the partial index.
     next_run = select(func.min(runs.run_at)).where(
         runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
         runs.run_at > now(),
@@ -72,7 +72,7 @@ def look_ahead(
     )
     row = connection.execute(
         select(
-            relieved.label("is_superseded"),
+            superseded.label("is_superseded"),
             exists(select(job_expandable.c.id)).label("is_expandable"),
             exists(select(job_recoverable.c.id)).label("is_recoverable"),
             earliest_overdue().label("overdue_since"),
@@ -93,14 +93,14 @@ def look_ahead(
     )
 
 
-def _written(types: Collection[str] | None) -> str:
+def _types_column(types: Collection[str] | None) -> str:
     return "" if types is None else ",".join(sorted(set(types)))
 
 
 class Listener:
-    """Tells that somebody has committed a run, on the connection of the tick's main loop, for as long as that lives.
+    """Notifies a tick of runs that are committed, on the connection of its main loop, until that connection is lost.
 
-    ``descriptor`` and ``look_seconds`` as of ``dialect.Notifier``.
+    ``descriptor`` and ``look_seconds`` are those of ``dialect.Notifier``.
     """
 
     def __init__(self, database: Database) -> None:
@@ -112,9 +112,9 @@ class Listener:
         self.look_seconds = self._notifier.look_seconds
 
     def notifications(self) -> int:
-        """How often it has rung since it was last asked. Raises ConnectionLost."""
+        """The number of notifications since the last call. Raises ConnectionLost."""
         try:
-            # The database opens a new connection by itself, on which nothing would be heard.
+            # ``Database`` may have opened a new connection, which gets no notifications.
             if self._database.is_on(self._connection):
                 return self._notifier.notifications()
         except OSError:
@@ -122,15 +122,15 @@ class Listener:
         raise ConnectionLost(f"lost the connection to the database {self._database.location.label}")
 
     def pause(self, *, paused: bool) -> None:
-        """Whether nobody is to ring. Raises DatabaseUnavailable."""
+        """Stop or restart notifications. Raises DatabaseUnavailable."""
         if paused != self.is_paused:
             self._database.write(self._notifier.pause if paused else self._notifier.resume)
             self.is_paused = paused
 
     def close(self) -> None:
-        """Hear nothing more, and be rung for no more."""
+        """End the notifications."""
         with suppress(JobrunnerError):
             if self._database.is_on(self._connection):
                 self.pause(paused=True)
-                self._database.write(self._notifier.take_down)
+                self._database.write(self._notifier.remove)
         self._notifier.close()

@@ -1,4 +1,4 @@
-"""Which database: the URL, and how to name it without its password."""
+"""Where the database is: its URL, and a name for it without the password."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Location:
     file: Path | None
 
     def is_missing(self) -> bool:
-        """Whether it is a file that is not there. Raises DatabaseUnavailable where that cannot be told."""
+        """Whether it is a file that does not exist. Raises DatabaseUnavailable if that cannot be found out."""
         try:
             return self.file is not None and not self.file.exists()
         except OSError as error:
@@ -41,21 +41,21 @@ class Location:
 
     @property
     def label(self) -> str:
-        """For people: never with the password, nor with options that may carry one."""
+        """A name for people, without the password and without options, which may hold one."""
         if self.file is not None:
             return f"sqlite:///{self.file}"
         label = self.url.set(query={}).render_as_string(hide_password=True).replace(":***@", "@")
         hosts = self.url.query.get("host", "")
         if isinstance(hosts, str):
             return label
-        # Several hosts are an option to SQLAlchemy.
+        # SQLAlchemy keeps several hosts in an option.
         return re.sub(r"(?<=://)([^@/]*@)?", rf"\g<0>{','.join(hosts)}", label, count=1)
 
 
 def locate(text: str) -> Location:
-    """Read a database URL as applications write it, also ``postgres://``.
+    """Read a database URL in the forms that applications use, also ``postgres://``.
 
-    Raises DatabaseUnavailable in one line that does not repeat the URL: it may hold a password.
+    Raises DatabaseUnavailable in one line. It does not repeat the URL, which may hold a password.
     """
     try:
         url = _read(text.strip())
@@ -70,7 +70,7 @@ def locate(text: str) -> Location:
         )
     if backend == "postgresql":
         if text.count("@") > 1:
-            # Read in any way, a part of the password may be taken for a host, shown as one and asked of DNS.
+            # A part of the password could be read as the host. Then it would be shown, and sent to DNS.
             raise DatabaseUnavailable("the database URL holds more than one @; write an @ in the password as %40")
         return Location(url.set(drivername="postgresql"), None)
     if not url.database or url.database == ":memory:" or url.host:
@@ -85,5 +85,5 @@ def _read(text: str) -> URL:
     several = _SEVERAL_HOSTS.fullmatch(text)
     if several is None:
         return make_url(text)
-    # As libpq takes them, and each client of it; SQLAlchemy has an option for them.
+    # libpq accepts several hosts here. SQLAlchemy needs them in an option.
     return make_url(several[1] + several[3]).update_query_dict({"host": several[2].split(",")})

@@ -1,4 +1,4 @@
-"""Bringing a database to the schema of this code, and checking that the two serve each other."""
+"""Migrates a database to the schema of this code, and checks that the two fit."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 
 
 def migrate(database: Database) -> bool:
-    """Bring the database to this code's schema; create an SQLite file that is not there. True: it changed.
+    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns whether anything changed.
 
-    Any number of migrators may run at once: one works, the others wait and find it done.
+    Any number of migrations may run at once: one does the work, and the others wait and find it done.
     """
     if database.location.is_missing():
         return create_file(database)
-    with _told_in_one_line(database):
+    with _reported_in_one_line(database):
         database.prepare()
         return database.write(_upgrade)
 
 
 def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
-    """Take the schema back to an older version; 0 removes all that jobrunner ever made. True: it changed.
+    """Migrate down to an older version; 0 removes everything that jobrunner made. Returns whether anything changed.
 
-    Raises UsageError that says what would be lost, unless ``delete_data``, and where the way is up.
+    Raises UsageError for a newer version. Without ``delete_data`` it also raises one that says what would be lost.
     """
     if database.location.is_missing():
         raise DatabaseUnavailable(f"there is no database at {database.location.file}")
-    with _told_in_one_line(database):
+    with _reported_in_one_line(database):
         return database.write(lambda connection: _downgrade(connection, version, database.location, delete_data))
 
 
 def create_file(database: Database) -> bool:
-    """Create and migrate an SQLite file, mode 0600, under a temporary name, then link it in place.
+    """Create and migrate an SQLite file with mode 0600 under a temporary name, then link it to its name.
 
-    So nobody ever opens a half-made one; the loser of a race finds the winner's. True: ours was linked.
+    So no process opens an unfinished file. If two processes do this at once, one link fails, and its process uses the
+    other file. Returns whether our file was linked.
     """
     final = database.location.file
     assert final is not None
@@ -77,14 +78,14 @@ def _fill(database: Database) -> None:
     try:
         database.prepare()
         database.write(_upgrade)
-        # Only the file itself is linked: what still lies in its log must be in it.
+        # Only the file itself is linked, so everything in its log must be moved into it.
         dialect.checkpoint(database.connect())
     finally:
         database.close()
 
 
 def check_schema(connection: Connection) -> None:
-    """Raise SchemaMismatch unless this code and the schema serve each other. Expects any transaction."""
+    """Raise SchemaMismatch unless this code and the schema fit. Expects any transaction."""
     revision: str | None = connection.execute(
         select(column("version_num")).select_from(table(VERSION_TABLE))
     ).scalar_one_or_none()
@@ -92,11 +93,11 @@ def check_schema(connection: Connection) -> None:
         raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
     oldest = connection.execute(select(job_state.c.oldest_code)).scalar_one()
     if oldest > CODE_LEVEL:
-        raise SchemaMismatch("the database's schema is newer than this jobrunner serves; upgrade jobrunner")
+        raise SchemaMismatch("the database's schema is too new for this jobrunner; upgrade jobrunner")
 
 
 def migration_sql(location: Location) -> str:
-    """The SQL that builds the schema from nothing, for a person to run. Needs no database."""
+    """The SQL that creates the whole schema, for a person to run. Needs no database."""
     name = "postgresql" if location.file is None else "sqlite"
     output = io.StringIO(dialect.file_preparation(name))
     output.seek(0, io.SEEK_END)
@@ -130,7 +131,7 @@ def _downgrade(connection: Connection, version: int, location: Location, delete_
 
 
 def _locked_version(connection: Connection) -> int:
-    """What the database has, 0 for nothing; it stays so until this transaction ends."""
+    """The version of the schema, or 0 for none. No other migration can change it until this transaction ends."""
     from alembic.migration import MigrationContext
 
     dialect.lock_migrations(connection)
@@ -138,7 +139,7 @@ def _locked_version(connection: Connection) -> int:
     revision = context.get_current_revision()
     version = 0 if revision is None else _number(revision)
     if version:
-        # An application may have a job_events of its own, in a schema that comes first: it must not be meant by a drop.
+        # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
         dialect.stay_with(connection, VERSION_TABLE)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
@@ -146,8 +147,8 @@ def _locked_version(connection: Connection) -> int:
 
 
 @contextmanager
-def _told_in_one_line(database: Database) -> Iterator[None]:
-    """A name that is taken, a view of somebody's own on our tables: for a person to settle."""
+def _reported_in_one_line(database: Database) -> Iterator[None]:
+    """Report an error in one line: a name may be taken, or an application's view may use our tables."""
     try:
         yield
     except exc.DBAPIError as error:

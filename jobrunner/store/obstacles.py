@@ -1,6 +1,6 @@
-"""Why a schedule makes no runs, although it can be read and is not paused: asked whenever somebody looks at it.
+"""Finds out why a schedule makes no runs although it can be read and is not paused. For the commands that show it.
 
-Every function expects a transaction that reads.
+Every function expects a read transaction.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from jobrunner.store.holding import RUNNING
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 from jobrunner.text import iso_instant
 
-# A clock may step back by moments, and the slots of such moments have been looked at.
+# A clock may step back a little. The slots in that time have been handled already.
 _STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """A run that waits in the way of its schedule's slots, and is of the type that the schedule had before."""
+    """A waiting run of the former job type of its schedule. Until it ends, no slot of the schedule gets a run."""
 
     schedule: str
     run_id: int
@@ -36,12 +36,12 @@ class Former:
 
 
 def is_ahead(watermark: datetime, at: datetime) -> bool:
-    """Whether slots to come count as looked at, since a clock was ahead when a tick looked."""
+    """Whether future slots count as handled, because a clock was ahead when a tick expanded the schedule."""
     return watermark - at > _STEP
 
 
 def problem_of(row: RowMapping, at: datetime, former: Mapping[int, Former]) -> str | None:
-    """What a person should know of a definition: why it cannot be expanded, or what else keeps it from making runs."""
+    """Why a definition cannot be expanded, or why else it makes no runs. None means no problem."""
     known: str | None = row["last_error"]
     if known is not None or row["schedule"] is None or row["removed_at"] is not None:
         return known
@@ -54,7 +54,7 @@ def problem_of(row: RowMapping, at: datetime, former: Mapping[int, Former]) -> s
 
 
 def former_runs(connection: Connection, definition_id: int | None = None) -> dict[int, Former]:
-    """The oldest such run of each definition that has one; ``definition_id``: of that one alone."""
+    """The oldest such run of each definition that has one, or only of the definition ``definition_id``."""
     runs, definitions = job_runs.c, job_definitions.c
     oldest = (
         select(func.min(runs.id))
@@ -64,7 +64,7 @@ def former_runs(connection: Connection, definition_id: int | None = None) -> dic
             runs.definition_id.is_not(None),
             runs.status != RUNNING,
             runs.job_type != definitions.job_type,
-            # The others go their way beside it, or take its place.
+            # With the other policies a new run starts beside it, or replaces it.
             definitions.overlap.in_(["skip", "queue"]),
             definitions.removed_at.is_(None),
         )

@@ -1,6 +1,6 @@
-"""Bounds what a handler has said before it is stored, whatever came through its child's channel.
+"""Limits what a handler has reported before it is stored.
 
-The child keeps the same limits, and tells the handler; but the channel is within the handler's reach.
+The child applies the same limits and tells the handler. But a handler can write to its child's channel itself.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _BLOCK_CHARACTERS = 32_000
 _PROGRESS_BYTES = 4096
 
 
-def fit(ending: AttemptResult) -> AttemptResult:
-    """As both databases can hold it: what a handler has said must never be what keeps its run from being finalized."""
-    if ending.error_type is ending.error is ending.traceback is ending.output is ending.result is None:
-        return ending
+def fit(result: AttemptResult) -> AttemptResult:
+    """The result in a form that both databases can store, so that no report of a handler can prevent its finalize."""
+    if result.error_type is result.error is result.traceback is result.output is result.result is None:
+        return result
     return replace(
-        ending,
-        error_type=None if ending.error_type is None else one_line(ending.error_type, 200),
-        error=None if ending.error is None else one_line(ending.error),
-        traceback=_block(ending.traceback),
-        output=_block(ending.output),
-        result=_within({"result": ending.result}, LARGEST_LIMIT_BYTES).get("result"),
+        result,
+        error_type=None if result.error_type is None else one_line(result.error_type, 200),
+        error=None if result.error is None else one_line(result.error),
+        traceback=_block(result.traceback),
+        output=_block(result.output),
+        result=_within({"result": result.result}, LARGEST_LIMIT_BYTES).get("result"),
     )
 
 
 def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for what a run at work tells about itself: ``progress``, and the tail of its ``output``."""
+    """The same for the report of a run at work: ``progress``, and the tail of its ``output``."""
     fitted: dict[str, Any] = {"output": _block(columns["output"])} if "output" in columns else {}
     if progress := _within(columns.get("progress"), _PROGRESS_BYTES):
         fitted["progress"] = progress
@@ -43,7 +43,7 @@ def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:
 def _block(text: str | None) -> str | None:
     if text is None:
         return None
-    # The end tells most.
+    # Keep the end, which is the most useful part.
     return storable(text if len(text) <= _BLOCK_CHARACTERS + 1 else "…" + text[-_BLOCK_CHARACTERS:])
 
 

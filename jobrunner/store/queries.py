@@ -1,4 +1,4 @@
-"""What an operator asks: one run, and the state of everything. Each expects a transaction that reads."""
+"""Queries for operators: one run, and the state of everything. Each function expects a read transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def show(connection: Connection, run_id: int) -> Row | None:
-    """One run with every column under its name, its ``attempt_log`` and ``event_log``; None: no such run."""
+    """One run: all its columns, its ``attempt_log`` and its ``event_log``. None means that there is no such run."""
     found = connection.execute(select(job_runs).where(job_runs.c.id == run_id)).mappings().one_or_none()
     if found is None:
         return None
@@ -32,7 +32,7 @@ def show(connection: Connection, run_id: int) -> Row | None:
 
 
 def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> Row:
-    """Everything at a glance. ``known_types`` None: this host's types could not be found out."""
+    """The state of everything. ``known_types`` None means that this host's job types could not be found out."""
     at = connection.execute(select(now())).scalar_one()
     due, oldest = connection.execute(
         select(func.count(), func.min(job_claimable.c.run_at)).select_from(job_claimable)

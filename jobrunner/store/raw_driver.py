@@ -1,6 +1,6 @@
-"""A database as its driver knows it, without SQLAlchemy: for the idle tick, and for ``dialect``, which builds on it.
+"""The raw driver: a database without SQLAlchemy, for the idle tick and for ``dialect``.
 
-The words of SQL, the options of a connection and the end of a call that hangs are said here once, for both.
+Both use its SQL words, its connection options and its ways to end a call that hangs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jobrunner.store.waits import PROBE, Waits
 T = TypeVar("T")
 
 _FILE_URL = re.compile(r"sqlite(?:\+pysqlite|\+aiosqlite)?:///(?!:memory:)([^?#%]+)", re.ASCII)
-# Only what can be read in one way: everything else is left to SQLAlchemy, which the other commands go by.
+# Only URLs with one possible meaning. All others are left to SQLAlchemy, which the other commands use.
 _SERVER_URL = re.compile(
     r"(?:postgres|postgresql)(?:\+(?:psycopg|psycopg2|asyncpg))?://"
     r"(?:([^:/@?#]+)(?::([^:/@?#]*))?@)?([A-Za-z0-9.-]*)(?::([1-9]\d{0,4}))?/([A-Za-z0-9_.-]+)(?:\?([^?#]+))?",
@@ -26,7 +26,7 @@ _SERVER_URL = re.compile(
 )
 _SERVER_OPTIONS = {"host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "gssencmode"}
 
-# julianday() is a double whose last bits are worth some 40 microseconds: milliseconds are what it holds.
+# julianday() is a double whose last bits are worth some 40 microseconds, so it is rounded to milliseconds.
 SQLITE_NOW = (
     "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000"
     " + (SELECT clock_offset FROM job_state))"
@@ -36,15 +36,15 @@ SQLITE_WORDS = {"now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
 POSTGRESQL_WORDS = {"now": POSTGRESQL_NOW, "ten_minutes": "interval '10 minutes'", "given": "%s"}
 
 
-class CannotTell(Exception):
-    """Not to be asked in this way: the full path asks, and tells what is wrong."""
+class UnusualUrl(Exception):
+    """The raw driver does not handle this URL. The full tick handles it, or reports what is wrong."""
 
 
 def change(url: str, statement: Callable[[dict[str, str]], str], values: tuple[str, ...]) -> int:
-    """Run one statement in a transaction of its own, and return the number of rows it wrote.
+    """Run one statement in its own transaction, and return the number of rows that it wrote.
 
-    ``statement`` makes it of the database's words. Raises CannotTell for a URL of the less usual kinds, and whatever
-    the driver raises; waits for nothing longer than a moment.
+    ``statement`` builds it from the words of the database. Raises UnusualUrl for an unusual URL, and all errors of the
+    driver. Its waits are short (``waits.PROBE``).
     """
     if file := file_of(url):
         return _change_file(file, statement(SQLITE_WORDS), values)
@@ -64,7 +64,7 @@ def _change_server(options: dict[str, Any], statement: str, values: tuple[str, .
 
 
 def first_row(options: dict[str, Any], statement: str, values: tuple[Any, ...]) -> Any:
-    """What a server answers at once, on a connection of its own; None: no row. Raises whatever the driver raises."""
+    """The first row of a statement on its own connection. None means no row. Raises all errors of the driver."""
     return _ask_server(options, statement, values, lambda cursor: cursor.fetchone())
 
 
@@ -75,19 +75,19 @@ def _ask_server(options: dict[str, Any], statement: str, values: tuple[Any, ...]
 
     options = options | connection_options(PROBE, given=options)
     with closing(psycopg.connect(**options)) as connection:
-        # Nothing else ends a call to a server that does not answer any more.
-        watch = threading.Timer(PROBE.call, _cut, [connection])
-        watch.daemon = True
-        watch.start()
+        # Nothing else ends a call to a server that no longer answers.
+        timer = threading.Timer(PROBE.call, _cut, [connection])
+        timer.daemon = True
+        timer.start()
         try:
-            # One message, which is one transaction: the limits cost no round trip, and hold behind a pooler.
+            # One message is one transaction. So the limits cost no round trip, and also work behind a pooler.
             cursor = psycopg.ClientCursor(connection)
             cursor.execute(f"{limits(PROBE)}; {statement}".encode(), values)
             while cursor.nextset():
                 pass
             return answer(cursor)
         finally:
-            watch.cancel()
+            timer.cancel()
 
 
 def _cut(connection: Any) -> None:
@@ -96,23 +96,23 @@ def _cut(connection: Any) -> None:
 
 
 def file_of(url: str) -> Path | None:
-    """The file that a URL names; None where it is no plain one of a file."""
+    """The file that a URL names. None means that it is no plain URL of a file."""
     found = _FILE_URL.fullmatch(url.strip())
     return Path(found[1]).absolute() if found else None
 
 
 def server_options(url: str) -> dict[str, Any]:
-    """What a URL says, as psycopg takes it. Raises CannotTell."""
+    """The options of a URL for psycopg. Raises UnusualUrl."""
     found = _SERVER_URL.fullmatch(url.strip())
     if found is None or url.count("@") > 1:
-        raise CannotTell
+        raise UnusualUrl
     user, password, host, port, name, query = found.groups()
     given = parse_qsl(query or "")
     options = dict(given)
     if len(options) != len(given) or not _SERVER_OPTIONS.issuperset(options) or "," in options.get("host", ""):
-        raise CannotTell
+        raise UnusualUrl
     if int(port or 0) > 65535:
-        raise CannotTell
+        raise UnusualUrl
     from_url = {
         "user": user and unquote(user),
         "password": password and unquote(password),
@@ -124,42 +124,42 @@ def server_options(url: str) -> dict[str, Any]:
 
 
 def file_uri(file: Path) -> str:
-    """With mode=rw: a file that is not there is an error, never silently created empty."""
+    """A URI with mode=rw, so that a missing file is an error and is not created empty."""
     quoted = str(file).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return f"file:{quoted}?mode=rw"
 
 
 def prepare_file_connection(connection: Any) -> None:
-    """What each connection to a file must be told."""
+    """Set the options of a connection to a file."""
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    # NORMAL may lose the last commits at a power cut: a finished run would run again.
+    # NORMAL may lose the last commits in a power cut. Then a finished run would run again.
     connection.execute("PRAGMA synchronous = FULL")
 
 
 def connection_options(waits: Waits, *, given: Container[str]) -> dict[str, Any]:
-    """What each connection to a server is opened with, beside what its URL has ``given``."""
+    """The options of each connection to a server, without those that its URL has ``given``."""
     of_the_network = {
         "keepalives_idle": 15,
         "keepalives_interval": 5,
-        # What was sent and is not even received: milliseconds.
+        # For data that was sent and not acknowledged, in milliseconds.
         "tcp_user_timeout": round(waits.call * 1000),
     }
     return {
         "connect_timeout": waits.connect,
-        # Behind a transaction pooler a prepared statement is on another server connection the next time.
+        # Behind a transaction pooler the next transaction may be on a server connection without the prepared statement.
         "prepare_threshold": None,
         "application_name": "jobrunner",
-        # Whatever the database's own is: in one without an encoding the driver reads bytes where texts are expected.
+        # In a database without an encoding the driver would otherwise return bytes instead of texts.
         "client_encoding": "utf8",
-        # Each transaction begins with a BEGIN of our own, which brings its limits along.
+        # Each transaction begins with our own BEGIN, which also sets its limits.
         "autocommit": True,
         **{name: value for name, value in of_the_network.items() if name not in given},
     }
 
 
 def limits(waits: Waits) -> str:
-    """The server's own limits, as the statements with which a transaction begins."""
+    """The statements at the start of a transaction that set the server's limits."""
     values = {
         "lock_timeout": waits.lock,
         "statement_timeout": waits.statement,
@@ -169,24 +169,24 @@ def limits(waits: Waits) -> str:
 
 
 def cancel(connection: Any, waits: Waits) -> None:
-    """Have the server end what it does for this connection. From any thread; returns in a moment.
+    """Ask the server to end the current statement of this connection. Any thread may call this. It returns soon.
 
-    A server whose client has gone without a word goes on waiting.
+    Without the request a server goes on waiting after its client has disappeared.
     """
     with suppress(Exception):
         connection.cancel_safe(timeout=waits.cancel)
 
 
 def shut_down(connection: Any) -> None:
-    """End whatever a connection to a server waits for. From any thread.
+    """Shut down the socket of a connection, which ends every wait on it. Any thread may call this.
 
-    A COMMIT to a stopped server ignores every timeout that can be set beforehand.
+    A COMMIT to a stopped server ignores every timeout that could be set before.
     """
     import socket
 
     try:
-        # A duplicate, since the descriptor's number may be closed and used again at this moment.
+        # A duplicate, because the descriptor may be closed and its number used again at this moment.
         with socket.socket(fileno=os.dup(connection.pgconn.socket)) as connected:
             connected.shutdown(socket.SHUT_RDWR)
-    except Exception:  # noqa: BLE001 - already closed, which is what was wanted
+    except Exception:  # noqa: BLE001 - it is closed already
         return

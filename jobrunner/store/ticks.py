@@ -1,4 +1,4 @@
-"""The trail of ticks, the idle question, and what is deleted when it is old enough."""
+"""The rows of ticks, the question whether anything is due, and the pruning of old rows."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from jobrunner.store.views import job_claimable, job_expandable, job_overdue, jo
 
 PRUNE_EVERY = timedelta(minutes=10)
 _BATCH = 500
-"""What one ``prune`` deletes of each kind, unless it is told to delete less."""
+"""How many rows of each kind one ``prune`` deletes at most."""
 
 
 def open_tick(connection: Connection, owner: Owner, version: str) -> int:
-    """Leave the trail of a tick that begins. Expects a write transaction. Returns its id."""
+    """Insert the row of a tick that begins, and return its id. Expects a write transaction."""
     statement = insert(job_ticks).values(host=owner.host, worker=owner.name, version=version, started_at=now())
     return int(connection.execute(statement.returning(job_ticks.c.id)).scalar_one())
 
 
 def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None) -> None:
-    """Close the trail. Expects a write transaction. An open row is a tick at work, or one that was killed."""
+    """Close the row of a tick. Expects a write transaction. An open row is a tick that is at work or was killed."""
     connection.execute(
         update(job_ticks).where(job_ticks.c.id == tick_id).values(finished_at=now(), counts=dict(counts), error=error)
     )
 
 
 def is_anything_due(connection: Connection) -> bool:
-    """Whether there is anything to recover, give up, expand or claim, whatever its type."""
+    """Whether there is anything to recover, end, expand or claim, of any job type."""
     earliest = earliest_claimable()
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
     due = or_(earliest.is_not(None), earliest_overdue().is_not(None), *others)
@@ -59,15 +59,15 @@ def is_anything_due(connection: Connection) -> bool:
 
 
 def earliest_claimable() -> ScalarSelect[Any]:
-    """When the earliest claimable run was due; NULL: there is none.
+    """When the earliest claimable run was due. NULL means that there is none.
 
-    Not just any run: for any, the planner expects to meet one soon in a scan of all runs.
+    A question for any claimable run would be slow: the planner would scan all runs and expect to find one soon.
     """
     return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
 
 
 def earliest_overdue() -> ScalarSelect[Any]:
-    """The start deadline that passed first; NULL: none. As above: not just any."""
+    """The start deadline that passed first. NULL means none. It asks for the earliest for the same reason."""
     return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
 
 
@@ -75,7 +75,7 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
     """How many runs of these types are due, counted up to ``limit``."""
     columns = job_claimable.c
     each = [
-        # In the order of the claim's index: else the planner may expect to meet so many soon in a scan of all.
+        # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
         select(columns.id)
         .where(columns.job_type == policy.job_type)
         .order_by(columns.priority.desc(), columns.run_at, columns.id)
@@ -88,20 +88,20 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
 
 
 def is_quarantined_due(connection: Connection) -> bool:
-    """Whether a run is due, of whatever type, that took its owner down often enough to be started alone."""
+    """Whether a quarantined run of any type is due: one whose lease expired so often that it must start alone."""
     columns = job_claimable.c
-    # A literal, as in the index of the suspects.
+    # A literal, as in the index of the quarantined runs.
     quarantined = columns.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     return bool(connection.execute(select(exists(select(columns.id).where(quarantined)))).scalar_one())
 
 
 def take_prune_turn(connection: Connection) -> bool:
-    """Whether it is this tick's turn to prune: at most every ten minutes per database."""
+    """Whether this tick must prune, which happens at most every ten minutes per database."""
     earlier = later(bindparam("before", -PRUNE_EVERY.total_seconds(), type_=Float))
-    # One that seems to lie ahead is left from before the clock stepped back.
+    # A time in the future was written before the clock stepped back.
     ahead = later(bindparam("after", PRUNE_EVERY.total_seconds(), type_=Float))
     last = job_state.c.pruned_at
-    # Whoever holds the row takes the turn, or keeps everybody from it. A tick has other work than to wait for it.
+    # If another transaction has locked the row, that one prunes. A tick does not wait for it.
     free = (
         select(job_state.c.id)
         .where(last.is_(None) | (last <= earlier) | (last > ahead))
@@ -115,7 +115,7 @@ def take_prune_turn(connection: Connection) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows were deleted, and the ids of old runs that had to stay, with the reason for one of them."""
+    """The number of deleted rows, the old runs that could not be deleted, and the reason for one of them."""
 
     deleted: int
     kept: Collection[int] = ()
@@ -125,11 +125,11 @@ class Pruned:
 def prune(
     connection: Connection, keep: Mapping[str, timedelta], limit: int = _BATCH, besides: Collection[int] = ()
 ) -> Pruned:
-    """Delete one batch, ``limit`` of each kind, of what is older than ``keep`` says.
+    """Delete one batch of old rows: at most ``limit`` of each kind.
 
-    ``keep`` maps the statuses succeeded, cancelled and dead, and ``ticks`` and ``events``, to how long they
-    stay. Runs that are not finished are never deleted, nor are idempotency keys. Nor are runs that the database does
-    not let go, since a row of the application's own refers to them: give those as ``besides`` when asking again.
+    ``keep`` maps the statuses succeeded, cancelled and dead, and ``ticks`` and ``events``, to how long they are kept.
+    Unfinished runs and idempotency keys are never deleted. The database may refuse to delete a run, because a row of
+    the application refers to it: give such runs as ``besides`` in the next call.
     """
     deleted, kept, reason = 0, list[int](), None
     for status in (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD):
@@ -141,7 +141,7 @@ def prune(
     for table, at, name in ((job_ticks, job_ticks.c.started_at, "ticks"), (job_events, job_events.c.at, "events")):
         old = select(table.c.id).where(at < _before(keep[name])).order_by(at).limit(limit)
         old = old.with_for_update(skip_locked=True)
-        # Asked for first: a delete that asks by itself is planned as a join with the whole table.
+        # The ids are read first. With a subquery the delete would be planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
     failpoints.hit("prune.before_commit", cut=lambda: dialect.sever(connection))
@@ -165,7 +165,7 @@ def _old_runs(
 
 
 def _delete_runs(connection: Connection, ids: list[int]) -> tuple[list[int], str | None]:
-    """Those that had to stay, and why; they are halved until whichever is to blame is alone."""
+    """Delete these runs. Returns those that could not be deleted, and why. After a failure each half is tried alone."""
     if not ids:
         return [], None
     try:
@@ -173,7 +173,7 @@ def _delete_runs(connection: Connection, ids: list[int]) -> tuple[list[int], str
             connection.execute(delete(job_attempts).where(job_attempts.c.run_id.in_(ids)))
             connection.execute(delete(job_runs).where(job_runs.c.id.in_(ids)))
     except (exc.IntegrityError, exc.InternalError) as error:
-        # A foreign key of the application's own, or a trigger.
+        # A foreign key or a trigger of the application refuses it.
         if len(ids) == 1:
             return ids, str(error.orig).splitlines()[0]
         half = len(ids) // 2

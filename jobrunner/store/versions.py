@@ -1,9 +1,9 @@
-"""Which schema this code serves."""
+"""The schema that this code needs."""
 
 from __future__ import annotations
 
 SCHEMA_REVISION = 1
-"""What this code writes and reads. A database below it must be migrated first."""
+"""The schema that this code reads and writes. An older database must be migrated first."""
 CODE_LEVEL = 1
-"""Compared with the oldest code level that the database says it serves."""
+"""The level of this code. The database stores the oldest level that its schema fits."""
 VERSION_TABLE = "job_schema_version"

@@ -1,4 +1,4 @@
-"""The views as SQLAlchemy Core sees them: what there is to do, asked in one place. The migrations create them."""
+"""The views for SQLAlchemy Core: they say what there is to do. The migrations create them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from sqlalchemy import Column, Integer, MetaData, SmallInteger, String, Table
 from jobrunner.store.dialect import BigKey, UtcTime
 
 views = MetaData()
-# The one definition of "something to do" in four parts; job_due is their union. The claim, the expansion, the
-# recovery, the end of what may not start any more and the idle question all read these, so that they cannot disagree.
+# The only definition of "something to do", in four parts; job_due is their union. The claim, the expansion, the
+# recovery, the end of overdue runs and the idle tick all read these views, so they cannot disagree.
 job_claimable = Table(
     "job_claimable",
     views,

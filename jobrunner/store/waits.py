@@ -1,8 +1,9 @@
-"""How long a database is waited for: the limits of every call of ours, on both sides of the wire.
+"""How long we wait for a database: the limits of every call, in the client and in the server.
 
-The client gives up first where nobody answers: it sends a cancel request and closes the socket. The server gives up
-first where somebody else holds a lock: the connection stays of use, and there is time to ask who it is. Its other two
-limits are for a client that is gone; they are sent with each BEGIN, so that they hold behind a transaction pooler, too.
+If the server does not answer, the client gives up first: it sends a cancel request and closes the socket. If another
+session holds a lock, the server gives up first: the connection stays usable, and there is time to find that session.
+The server's other two limits are for a lost client. They are sent with each BEGIN, so that they also work behind a
+transaction pooler.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ _LONGEST_PAUSE_SECONDS = 15.0
 
 
 class Waits(NamedTuple):
-    """Seconds. ``lock`` and ``file``: for a lock of the server, and for that of an SQLite file. ``call``: one
-    transaction, from the first byte of its connection to the answer to its COMMIT, as the client sees it.
+    """Limits in seconds: ``lock`` for a lock of the server, ``file`` for the lock of an SQLite file.
+
+    ``call`` is for one transaction in the client, from the first byte of its connection to the answer to its COMMIT.
     """
 
     lock: float
@@ -25,46 +27,46 @@ class Waits(NamedTuple):
 
     @classmethod
     def of(cls, patience: timedelta) -> Waits:
-        """``patience`` is how long an SQLite file's lock is waited for; all else goes by it."""
+        """``patience`` is the limit for the lock of an SQLite file. The other limits follow from it."""
         seconds = patience.total_seconds()
         return cls(lock=min(seconds, _LONGEST_LOCK_SECONDS), file=seconds, call=1.25 * seconds)
 
     @property
     def connect(self) -> int:
-        """Until a connection stands, for each address of a host; libpq knows no less than two seconds."""
+        """To open a connection, for each address of a host. libpq allows no less than two seconds."""
         return max(2, min(5, round(self.file)))
 
     @property
-    def who(self) -> float:
-        """Into a call, when it is asked who holds it up: before the server gives up waiting for a lock."""
+    def holder_query(self) -> float:
+        """The age of a call at which we ask which session blocks it, before the server stops waiting for the lock."""
         return self.lock / 2
 
     @property
     def cancel(self) -> float:
-        """For the server to take a cancel request, before the socket is closed."""
+        """For the server to accept a cancel request, before the socket is closed."""
         return min(1.0, self.call / 4)
 
     @property
     def idle(self) -> float:
-        """On the server, between two statements of a transaction."""
+        """The server's limit between two statements of a transaction."""
         return min(self.statement, _LONGEST_PAUSE_SECONDS)
 
     @property
     def statement(self) -> float:
-        """On the server, for one statement."""
+        """The server's limit for one statement."""
         return 1.2 * self.call
 
 
 def of_tick(lease: timedelta) -> timedelta:
-    """The patience of a tick: no call takes longer than a quarter of the lease."""
+    """The patience of a tick. No call takes longer than a quarter of the lease."""
     return lease / 5
 
 
 COMMAND = timedelta(seconds=8)
-"""The patience of a person's command."""
+"""The patience of a command that a person runs."""
 BULK = Waits.of(COMMAND)._replace(call=120.0)
-"""Of a command that may write many rows in one transaction, once the database has answered it."""
+"""For a command that may write many rows in one transaction, after the database has answered once."""
 MIGRATION = BULK._replace(lock=10.0)
-"""As that; and another migrator, which is waited for, takes its time, too."""
+"""For a migration, which may also have to wait for another one."""
 PROBE = Waits(lock=1.5, file=0.1, call=3.0)
-"""Of the idle tick's one question, after which the full tick asks again, and of the question who holds a call up."""
+"""For the statement of an idle tick, which a full tick asks again, and for the question which session blocks a call."""

@@ -37,7 +37,7 @@ class Heartbeat(TickThread):
         super().__init__(name="jobrunner-heartbeat", daemon=True)
         self.news: queue.SimpleQueue[tuple[News, RunInHand]] = queue.SimpleQueue()
         self._hand = hand
-        self._database = context.database.twin()
+        self._database = context.database.second_connection()
         self._watchdog = context.watchdog
         self._lease = context.config.lease
         self._lease_seconds = self._lease.total_seconds()

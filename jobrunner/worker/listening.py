@@ -110,7 +110,7 @@ class Listening(Period):
             self._listener = Listener(self._database)
             if self._listener.descriptor is not None:
                 self._supervisor.watch(self._listener.descriptor)
-            self._database.write(partial(listen.say_listening, tick_id=self._tick_id, **self._kind))
+            self._database.write(partial(listen.report_listening, tick_id=self._tick_id, **self._kind))
         except DatabaseUnavailable as error:
             self.end(error)
             raise CannotListen(str(error)) from error

@@ -36,7 +36,7 @@ class Watchdog(TickThread):
 
     def __init__(self, waits: Waits) -> None:
         super().__init__(name="jobrunner-watchdog", daemon=True)
-        self._look_seconds = min(waits.call / 8, waits.who / 2, 0.5)
+        self._look_seconds = min(waits.call / 8, waits.holder_query / 2, 0.5)
         # If a look comes this late, the whole process was stopped.
         self._stall_seconds = 2 * waits.call
         self._recovery_seconds = waits.call
@@ -94,9 +94,9 @@ class _Watched:
         before, self.stuck_for = self.stuck_for, database.stuck_for()
         if self.stuck_for < before:
             self.asked = self.cut = False
-        if not self.asked and self.stuck_for > database.waits.who:
+        if not self.asked and self.stuck_for > database.waits.holder_query:
             self.asked = True
-            _in_own_thread(database.inquire)
+            _in_own_thread(database.find_holder)
         if not self.cut and self.stuck_for > database.waits.call:
             self.cut = True
             _in_own_thread(database.cut)

@@ -18,7 +18,7 @@ class Writer(TickThread, Generic[T]):
 
     def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-writer", daemon=True)
-        self._database = main.twin()
+        self._database = main.second_connection()
         self._watchdog = watchdog
         self._wake = wake
         self._asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()

@@ -174,7 +174,7 @@ BUSY: dict[str, Call] = {
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "claims.claim ahead": claiming(start=False),
-    "listen.say_listening": lambda connection: listen.say_listening(connection, 7, ["known"], "shop"),
+    "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),

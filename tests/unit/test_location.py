@@ -18,7 +18,7 @@ def test_a_password_with_an_at_sign_is_refused_before_any_part_of_it_is_shown_or
     with pytest.raises(DatabaseUnavailable, match=r"^the database URL (holds more|cannot be)") as refused:
         locate(url)
     assert SECRET not in str(refused.value)
-    with pytest.raises(raw_driver.CannotTell):
+    with pytest.raises(raw_driver.UnusualUrl):
         raw_driver.server_options(url)
 
 

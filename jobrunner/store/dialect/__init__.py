@@ -1,9 +1,9 @@
-"""The only room that names a database. Everything else is written once, for both.
+"""The only room that names a database. All other code is written once for both databases.
 
-What differs: how an instant is stored and read from the clock (``values``), how a connection is opened and a
-transaction begun (``connections``), how a hung call is ended (``wires``), what locks and meets what is there
-(``statements``), how a statement is given many rows (``rows``), whose connection an application has (``borrowed``), and
-how a tick that waits hears of a commit (``bell``).
+These differ: how an instant is stored and read from the clock (``values``), how a connection is opened and a
+transaction begins (``connections``), how a call that hangs is ended (``hung_calls``), locks and conflicting inserts
+(``statements``), how a statement gets many rows (``rows``), the caller's connection (``callers``), and how a listening
+tick is notified of a commit (``notify``).
 """
 
 from jobrunner.store.dialect.connections import (

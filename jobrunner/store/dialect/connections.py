@@ -1,4 +1,4 @@
-"""How a connection is opened, and how its transactions begin: the one place for both."""
+"""Opens connections and begins their transactions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _WIRE = "jobrunner_wire"
 
 
 def open_engine(location: Location, *, waits: Waits, opened: Callable[[Wire], None] = lambda _: None) -> Engine:
-    """An engine for one thread. ``opened`` hears of each connection before anything is asked on it."""
+    """An engine for one thread. ``opened`` is called with each new connection before its first statement."""
     engine = _server_engine(location, waits) if location.file is None else _sqlite_engine(location, waits)
 
-    def tell(driver: Any, record: Any) -> None:
+    def register(driver: Any, record: Any) -> None:
         record.info[_WIRE] = wire = (ServerWire if location.file is None else FileWire)(driver, waits)
         opened(wire)
 
-    # The first of all: SQLAlchemy asks the server for its version before it lets anybody see the connection.
-    event.listen(engine, "connect", tell, insert=True)
+    # The first listener, because SQLAlchemy itself sends statements before it calls the later ones.
+    event.listen(engine, "connect", register, insert=True)
     return engine
 
 
@@ -34,17 +34,17 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
         location.url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         json_deserializer=tolerant_decode.read_json,
-        # An error of a statement would repeat the payload.
+        # Otherwise the error of a statement would contain the payload.
         hide_parameters=True,
         execution_options={"jobrunner_lock_seconds": waits.lock},
-        # Else each connection is asked for that type first, in a transaction without our limits.
+        # Otherwise SQLAlchemy asks each connection for that type, in a transaction without our limits.
         use_native_hstore=False,
         connect_args=raw_driver.connection_options(waits, given=location.url.query),
     )
-    # One message, so that the limits cost no round trip. A role or database may default to a stricter level, in which
-    # SKIP LOCKED fails instead of skipping. Behind a pooler only the server itself knows its session's number.
+    # One message, so that the limits cost no round trip. The level is set, because a role or database may have a
+    # stricter default, in which SKIP LOCKED fails. Behind a pooler only the server knows the number of its session.
     begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"
-    # The driver reads no other dates.
+    # The driver can read only dates in ISO style.
     text = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()"
 
     def begin(connection: Connection) -> None:
@@ -57,7 +57,7 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
 
 
 def _at_once(connection: Connection, driver: Any, statements: bytes) -> Any:
-    """The last value that they answer. By libpq itself: the driver took as long again to read the answers."""
+    """The last value of these statements. It calls libpq, because the driver took twice as long."""
     from psycopg import errors, pq
 
     try:
@@ -88,7 +88,7 @@ def _sqlite_engine(location: Location, waits: Waits) -> Engine:
         raw_driver.prepare_file_connection(connection)
 
     def begin(connection: Connection) -> None:
-        # A deferred transaction that reads and then writes fails at once, whatever the busy timeout.
+        # A deferred transaction that reads and then writes may fail at once, in spite of the busy timeout.
         writes = connection.get_execution_options().get("jobrunner_writes", True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -98,21 +98,21 @@ def _sqlite_engine(location: Location, waits: Waits) -> Engine:
 
 
 def prepare_file(connection: Connection) -> None:
-    """Set what lives in the file itself. Outside a transaction; only ``migrate`` calls it.
+    """Set the options that the file itself stores. Call it outside a transaction; only ``migrate`` does.
 
-    WAL is set once and here: eight processes setting it at a time gave "database is locked".
+    WAL is set only here: when eight processes set it at the same time, some got "database is locked".
     """
     if connection.dialect.name == "sqlite":
         _outside(connection, _SQLITE_WAL)
 
 
 def file_preparation(dialect_name: str) -> str:
-    """The same as SQL, to stand before the migrations when a person runs them."""
+    """The same as SQL, for a person to run before the migrations."""
     return f"{_SQLITE_WAL};\n\n" if dialect_name == "sqlite" else ""
 
 
 def checkpoint(connection: Connection) -> None:
-    """Move what lies in the write-ahead log of a file into the file itself. Outside a transaction."""
+    """Move the content of a file's write-ahead log into the file itself. Call it outside a transaction."""
     _outside(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -126,12 +126,12 @@ def _outside(connection: Connection, statement: str) -> None:
 
 
 def waits_unfairly(engine: Engine) -> bool:
-    """Whether a writer can starve while others write: there each write also renews its tick's leases."""
+    """Whether a writer can starve while others write. If so, each write also renews the leases of its tick."""
     return engine.dialect.name == "sqlite"
 
 
 def sever(connection: Connection) -> None:
-    """Break the connection from its own thread as a network failure would: what is open is rolled back."""
+    """Break the connection from its own thread, like a network failure. An open transaction is rolled back."""
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
         driver.close()
@@ -140,8 +140,8 @@ def sever(connection: Connection) -> None:
 
 
 def must_commit(connection: Connection) -> None:
-    """Raise if a commit would silently save nothing: psycopg commits an aborted transaction without a word."""
+    """Raise if a COMMIT would save nothing: psycopg commits an aborted transaction without an error."""
     if connection.dialect.name == "postgresql":
         driver: Any = connection.connection.driver_connection
         if driver.pgconn.transaction_status == 3:  # INERROR
-            raise RuntimeError("the transaction was aborted by an error that somebody swallowed")
+            raise RuntimeError("the transaction was aborted by an error that was ignored")

@@ -1,4 +1,4 @@
-"""What another thread may do about a call that hangs: ask who holds it up, and end it."""
+"""What another thread can do about a call that hangs: find the session that blocks it, and end the call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jobrunner.store import raw_driver
 from jobrunner.store.waits import Waits
 from jobrunner.text import one_line, visible
 
-# Those who hold what is waited for, and not those who only wait before us. A prepared transaction has no session: 0.
-# What another role's session does, and since when, is shown to that role and to superusers only.
+# The sessions that hold the needed lock, without those that only wait before us. A prepared transaction has pid 0. The
+# state of another role's session is visible only to that role and to superusers.
 _HOLDERS = """
 WITH RECURSIVE ahead (pid) AS (
   SELECT unnest(pg_blocking_pids(%s)) UNION SELECT unnest(pg_blocking_pids(ahead.pid)) FROM ahead
@@ -22,19 +22,19 @@ WHERE cardinality(pg_blocking_pids(ahead.pid)) = 0 ORDER BY xact_start LIMIT 1
 
 
 class Wire(ABC):
-    """One connection, from its first byte on. Any thread may use it."""
+    """One connection, from its first byte. Any thread may use it."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Ask whoever works on the call to end it. Returns in a moment, whatever the server does."""
+        """Request the end of the current call. Returns soon, even if the server does not answer."""
 
     @abstractmethod
     def shut(self) -> None:
-        """End the connection, and with it what is waited for on it."""
+        """End the connection, which also ends every wait on it."""
 
     @abstractmethod
     def holder(self) -> str | None:
-        """Who holds up the call of the moment, for a person to read; None where that cannot be told."""
+        """The session that blocks the current call, as text for a person. None means that it is not known."""
 
 
 class FileWire(Wire):
@@ -54,7 +54,7 @@ class FileWire(Wire):
 
 
 class ServerWire(Wire):
-    """A session of PostgreSQL. ``session`` is its number, as the server says at each BEGIN."""
+    """A session of PostgreSQL. ``session`` is its number, which the server returns at each BEGIN."""
 
     def __init__(self, driver: Any, waits: Waits) -> None:
         self.session: int | None = None

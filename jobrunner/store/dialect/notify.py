@@ -1,7 +1,7 @@
-"""The bell: how a tick that waits hears at once that somebody has committed a run.
+"""The notifier: how a listening tick learns at once that a run was committed.
 
-PostgreSQL rings it (NOTIFY) from a trigger, so that every way in rings, a hand-written INSERT, too. SQLite has no bell:
-a number that changes with every commit of another connection is looked at often.
+PostgreSQL notifies it (NOTIFY) from a trigger, so every INSERT notifies, also one by hand. SQLite has no notifications:
+the tick often reads a number that changes with each commit of another connection.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ _CHANNEL = "jobrunner"
 _LOCK = "720615, 0"
 _LOOK_SECONDS = 0.12
 
-# A NOTIFY makes the commits of a whole server wait for each other: 3 300 instead of 5 500 a second from eight clients,
-# on a disk that syncs in 0.1 ms. So it is sent only while a tick waits: whoever waits holds the lock, with its session,
-# and an attempt to take it tells. One expression: nothing can interrupt it between the lock and its release.
-# A transaction that has notified cannot be prepared: where two-phase commits are allowed, nobody is notified.
+# A NOTIFY makes all commits of a server wait for each other: 3 300 instead of 5 500 a second from eight clients, on a
+# disk that syncs in 0.1 ms. So it is sent only while a tick listens. Each listening tick holds the lock in its session,
+# and the trigger tries to take the lock to find that out. It does so in one expression, because nothing can interrupt
+# that between the lock and its release. A transaction that has notified cannot be prepared, so where two-phase commits
+# are allowed, there are no notifications.
 _POSTGRESQL_NOTIFY = (
     f"""
-CREATE FUNCTION jobrunner_ring() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION jobrunner_notify() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT (CASE WHEN pg_try_advisory_lock({_LOCK}) THEN pg_advisory_unlock({_LOCK}) ELSE false END)
      AND current_setting('max_prepared_transactions') = '0' THEN
@@ -31,25 +32,25 @@ BEGIN
   RETURN NULL;
 END $$
 """,
-    "CREATE TRIGGER jobrunner_ring AFTER INSERT ON job_runs FOR EACH STATEMENT EXECUTE FUNCTION jobrunner_ring()",
+    "CREATE TRIGGER jobrunner_notify AFTER INSERT ON job_runs FOR EACH STATEMENT EXECUTE FUNCTION jobrunner_notify()",
 )
 
 
 def notify_statements(dialect_name: str) -> list[str]:
-    """What a migration must run once there is a table of runs."""
+    """What a migration must run after it has created the table of runs."""
     return [] if dialect_name == "sqlite" else list(_POSTGRESQL_NOTIFY)
 
 
 def notify_removal(dialect_name: str) -> list[str]:
-    """The inverse of ``notify_statements``, once the table of runs is gone."""
-    return [] if dialect_name == "sqlite" else ["DROP FUNCTION IF EXISTS jobrunner_ring()"]
+    """The inverse of ``notify_statements``, after the table of runs is dropped."""
+    return [] if dialect_name == "sqlite" else ["DROP FUNCTION IF EXISTS jobrunner_notify()"]
 
 
 class Notifier(ABC):
-    """On one connection, for the thread that it belongs to.
+    """Counts notifications on one connection, in the thread of that connection.
 
-    ``descriptor`` becomes readable when it rings or when the connection is gone. ``look_seconds`` None: no need to look
-    for as long as the descriptor is silent.
+    ``descriptor`` becomes readable when a notification arrives or the connection is lost. ``look_seconds`` is how often
+    to call ``notifications`` without that; None means never.
     """
 
     descriptor: int | None = None
@@ -61,42 +62,42 @@ class Notifier(ABC):
 
     @abstractmethod
     def notifications(self) -> int:
-        """How often it has rung since it was last asked. Raises OSError: the connection is gone."""
+        """The number of notifications since the last call. Raises OSError if the connection is lost."""
 
-    def pause(self, connection: Connection) -> None:  # noqa: B027 - nothing, where nobody rings
-        """Let nobody ring for now. Expects a transaction on the same connection."""
+    def pause(self, connection: Connection) -> None:  # noqa: B027 - by default there are none
+        """Stop notifications. Expects a transaction on the same connection."""
 
     def resume(self, connection: Connection) -> None:  # noqa: B027 - as above
-        """The inverse of ``mute``."""
+        """The inverse of ``pause``."""
 
-    def take_down(self, connection: Connection) -> None:  # noqa: B027 - as above
-        """Let nobody ring any more; it is muted already."""
+    def remove(self, connection: Connection) -> None:  # noqa: B027 - as above
+        """Stop listening for ever, after ``pause``."""
 
-    def close(self) -> None:  # noqa: B027 - nothing, where nothing was opened
-        """Hear nothing more."""
+    def close(self) -> None:  # noqa: B027 - by default nothing is open
+        """Free what the notifier has opened. No database is needed."""
 
 
 def open_notifier(connection: Connection) -> Notifier:
-    """A bell on this connection. Expects a transaction: it rings once that is committed."""
+    """A notifier on this connection. Expects a transaction. Notifications start after its COMMIT."""
     if connection.dialect.name == "sqlite":
-        return _Commits(connection)
+        return _CommitCounter(connection)
     driver: Any = connection.connection.driver_connection
     if connection.scalar(text("SELECT pg_backend_pid()")) != driver.pgconn.backend_pid:
-        # A pooler, which makes up the number: what a session holds there is lost, or left to somebody else.
-        return _Silence(connection)
+        # A pooler, which invents the number. There a lock of the session would be lost, or left to another client.
+        return _NoNotifications(connection)
     connection.execute(text(f"LISTEN {_CHANNEL}"))
-    bell = _Notices(connection)
-    bell.resume(connection)
-    return bell
+    notifier = _Notifications(connection)
+    notifier.resume(connection)
+    return notifier
 
 
-class _Silence(Notifier):
-    """Nobody rings: all that can be heard is the end of the connection."""
+class _NoNotifications(Notifier):
+    """There are no notifications. Only the end of the connection is noticed."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        # A number of its own for the same socket: the driver closes its one when the connection breaks, and then
-        # another file may get that number while it is still waited for.
+        # A duplicate of the socket's descriptor. The driver closes its own when the connection breaks, and then another
+        # file may get that number while the tick still waits for it.
         self.descriptor = os.dup(self._driver.fileno())
 
     def notifications(self) -> int:
@@ -115,17 +116,17 @@ class _Silence(Notifier):
             self.descriptor = None
 
 
-class _Notices(_Silence):
-    """Notices come with the answer to a statement, or while nothing is asked."""
+class _Notifications(_NoNotifications):
+    """Notifications arrive with the answer to a statement, or between statements."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._noted = 0
-        self._driver.add_notify_handler(self._note)
+        self._received = 0
+        self._driver.add_notify_handler(self._receive)
 
     def notifications(self) -> int:
-        noted, self._noted = self._noted, 0
-        return super().notifications() + noted
+        received, self._received = self._received, 0
+        return super().notifications() + received
 
     def pause(self, connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_unlock_shared({_LOCK})"))
@@ -133,19 +134,19 @@ class _Notices(_Silence):
     def resume(self, connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_lock_shared({_LOCK})"))
 
-    def take_down(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         connection.execute(text(f"UNLISTEN {_CHANNEL}"))
 
     def close(self) -> None:
         super().close()
-        self._driver.remove_notify_handler(self._note)
+        self._driver.remove_notify_handler(self._receive)
 
-    def _note(self, _: Any) -> None:
-        self._noted += 1
+    def _receive(self, _: Any) -> None:
+        self._received += 1
 
 
-class _Commits(Notifier):
-    """Another connection's commit changes the number; the commits of this one do not."""
+class _CommitCounter(Notifier):
+    """Reads a number that changes with each commit of another connection, and not with our own commits."""
 
     look_seconds = _LOOK_SECONDS
 

@@ -1,7 +1,7 @@
-"""Many rows as one parameter: a statement over a list whose text is the same however long the list is.
+"""Many rows as one parameter of a statement. The text of the statement is the same for every length of the list.
 
-``given = rows("given", {"id": BigKey, "error": Text()})`` is a table in a FROM clause. Who executes the statement
-gives it the list: ``connection.execute(statement, {"given": [{"id": 7, "error": "so"}, {"id": 8}]})``. The list travels
+``given = rows("given", {"id": BigKey, "error": Text()})`` is a table in a FROM clause. The list is given when the
+statement is executed: ``connection.execute(statement, {"given": [{"id": 7, "error": "so"}, {"id": 8}]})``. It is sent
 as one JSON text, so that nothing is compiled or expanded per row.
 """
 
@@ -25,11 +25,11 @@ Columns: TypeAlias = Mapping[str, TypeEngine[Any]]
 
 
 def rows(name: str, columns: Columns) -> TableValuedAlias:
-    """A list of rows that a statement is given as its parameter ``name``, readable as a table of the same name.
+    """A list of rows that is the parameter ``name`` of a statement, and a table of the same name in it.
 
-    A column that a row does not mention is NULL there; what is no column is passed over. Values are stored as an
-    INSERT of a single row would store them; texts must be storable. The rows come in the order of the list unless the
-    statement joins or sorts them. Build it once with its statement: each call makes another parameter.
+    A column that a row does not contain is NULL, and keys that are no columns are ignored. Values are stored as an
+    INSERT of a single row would store them. Texts must be storable. The rows keep the order of the list unless the
+    statement joins or sorts them. Build it once with its statement, because each call makes another parameter.
     """
     listed = _Recordset(bindparam(name, type_=_AsJson(tuple(columns.items()))))
     return listed.table_valued(*(column(key, type_) for key, type_ in columns.items()), name=name)
@@ -46,12 +46,12 @@ class _AsJson(TypeDecorator[Rows]):
         self.columns = columns
 
     def process_bind_param(self, value: Rows | None, dialect: Dialect) -> str:
-        """The one text."""
+        """The JSON text of all rows."""
         names = [name for name, _ in self.columns]
         encoders = [(name, encode) for name, type_ in self.columns if (encode := _encoder(type_, dialect))]
         listed = []
         for row in value or ():
-            # Absent is NULL, too, and shorter.
+            # A missing key is NULL too, and shorter.
             encoded = {name: cell for name in names if (cell := row.get(name)) is not None}
             for name, encode in encoders:
                 if name in encoded:
@@ -66,7 +66,7 @@ _to_json = json.JSONEncoder(separators=(",", ":")).encode
 def _encoder(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
     if isinstance(type_, UtcTime):
         return partial(_instant, type_, dialect)
-    # As a text within the text: as part of it SQLite would write it anew, without a space, its large numbers rounded.
+    # As a text inside the text. Otherwise SQLite would write the value anew and round its large numbers.
     return json.dumps if isinstance(type_, JSON) else None
 
 

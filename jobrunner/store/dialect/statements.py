@@ -1,4 +1,4 @@
-"""Locks, and inserts that meet what is there."""
+"""Locks, and inserts that may conflict with existing rows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 
 def lock_migrations(connection: Connection) -> None:
-    """One migrator at a time. Expects a write transaction, which on SQLite is the lock already.
+    """Let only one migration run at a time. Expects a write transaction, which on SQLite is the lock already.
 
-    A key that anybody who may connect can take: before the first migration there is nothing of our own to lock. Who
-    has it is named, as whoever else holds up a call.
+    The lock is an advisory key, which every user of the database can take, because before the first migration there is
+    no table to lock. An error names the session that holds it, as for every lock.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7206148301)"))
 
 
 def stay_with(connection: Connection, table: str) -> None:
-    """Until the transaction ends, let names mean what stands beside this table, and nothing of another schema."""
+    """Until the transaction ends, look up names only in the schema of this table."""
     if connection.dialect.name == "postgresql":
         schema = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(:table)"
         connection.execute(text(f"SELECT set_config('search_path', ({schema}), true)"), {"table": table})
 
 
 def lock_named_row(connection: Connection, table: Table, name: str) -> None:
-    """Hold the row of this name, which is made where there is none, until the transaction ends.
+    """Lock the row of this name until the transaction ends. A missing row is inserted.
 
     Expects a write transaction, which on SQLite is the lock already.
     """
@@ -35,15 +35,15 @@ def lock_named_row(connection: Connection, table: Table, name: str) -> None:
         return
     held = select(table.c.name).where(table.c.name == name).with_for_update()
     if connection.execute(held).one_or_none() is None:
-        # Whoever makes it at the same time is waited for, here or below.
+        # If another transaction inserts it at the same time, one of these statements waits for it.
         connection.execute(inserting("postgresql", table).values(name=name).on_conflict_do_nothing())
         connection.execute(held)
 
 
 def wait_briefly_for_locks(connection: Connection) -> None:
-    """From here to the end of the transaction, no lock is waited for longer than a second, nor than any other one.
+    """Until the transaction ends, wait for no lock longer than a second, nor longer than the usual limit.
 
-    On SQLite the one lock there is has been waited for already, when the transaction began.
+    On SQLite there is only one lock, and the transaction has it from its begin.
     """
     if connection.dialect.name == "postgresql":
         seconds = min(1.0, connection.get_execution_options()["jobrunner_lock_seconds"])
@@ -53,9 +53,9 @@ def wait_briefly_for_locks(connection: Connection) -> None:
 def insert_or_skip(
     connection: Connection, table: Table, values: dict[str, Any], *, unless: ColumnElement[bool] | None = None
 ) -> bool:
-    """Insert a row unless a unique key of it is taken, or ``unless`` is true: False.
+    """Insert a row unless one of its unique keys exists or ``unless`` is true. Returns whether it was inserted.
 
-    PostgreSQL waits for the outcome of a rival.
+    PostgreSQL waits for another transaction that inserts the same key.
     """
     key = next(iter(table.primary_key))
     statement = inserting(connection.dialect.name, table)
@@ -67,19 +67,19 @@ def insert_or_skip(
 
 
 def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
-    """Insert a row, or give the one of this primary key these values."""
+    """Insert a row, or update the row with this primary key."""
     statement = inserting(connection.dialect.name, table).values(**key, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
 
 
 def inserting(dialect_name: str, table: Table) -> Any:
-    """An INSERT that can say ``on_conflict_do_nothing``, which Core knows of no database in general."""
+    """An INSERT with ``on_conflict_do_nothing``, which SQLAlchemy Core has only for each database separately."""
     return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
 
 
 def row_unless(table: Table, values: dict[str, Any], unless: ColumnElement[bool]) -> Select[Any]:
-    """One row of these values, or none: for an INSERT that asks and writes in one statement."""
-    # Typed: a bare parameter in a SELECT is of no type to PostgreSQL.
+    """One row of these values, or no row if ``unless`` is true: for an INSERT with a condition."""
+    # With types, because PostgreSQL knows no type for a plain parameter in a SELECT.
     typed = (
         value if isinstance(value, ColumnElement) else literal(value, table.c[name].type)
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""What a column holds and what the clock says: types, ``now``, and the words by which the migrations' SQL differs."""
+"""Column types, the database's clock (``now``), and the words that differ in the SQL of the migrations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jobrunner.store.raw_driver import POSTGRESQL_NOW, POSTGRESQL_WORDS, SQLITE_
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# STABLE and free of SET clauses, so that the planner inlines it and an index condition stays one:
-# clock_timestamp() would be a filter. Tests move the setting and nothing else.
+# STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
+# clock_timestamp() would be a filter. Tests change only the setting.
 _POSTGRESQL_CLOCK = """
 CREATE FUNCTION jobrunner_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT statement_timestamp() + coalesce(nullif(current_setting('jobrunner.clock_offset', true), ''), '0')::interval
@@ -27,7 +27,7 @@ $$
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC datetime: timestamptz, or on SQLite whole microseconds since 1970 (text dates sort wrong)."""
+    """An aware datetime in UTC: timestamptz, or on SQLite microseconds since 1970 (dates as text sort wrong)."""
 
     impl = TIMESTAMP(timezone=True)
     cache_ok = True
@@ -37,7 +37,7 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(BigInteger() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """Refuses a naive datetime: guessing its zone would move the instant."""
+        """The stored value. Refuses a naive datetime, because a wrong guess of its zone would change the instant."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -45,7 +45,7 @@ class UtcTime(TypeDecorator[datetime]):
         return (value - _EPOCH) // _MICROSECOND if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """Always aware, always UTC."""
+        """The datetime, always aware and in UTC."""
         if value is None:
             return None
         try:
@@ -56,13 +56,13 @@ class UtcTime(TypeDecorator[datetime]):
             return tolerant_decode.nearest_instant(is_past=isinstance(value, int | float) and value < 0)
 
 
-# Keys that only ever grow: SQLite's rowid alias must be plain INTEGER, which is 64 bits wide there.
+# Keys that only grow. An alias of SQLite's rowid must be INTEGER, which has 64 bits there.
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
 JsonObject = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 
 
 class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """The one clock of all SQL: the start of the statement by the database's clock."""
+    """The only clock in SQL: the start of the statement by the database's clock."""
 
     type = UtcTime()
     inherit_cache = True
@@ -76,7 +76,7 @@ class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL functio
 
 
 class stored_json(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
-    """A JSON text as a ``JsonObject`` column holds it."""
+    """A JSON text in the form that a ``JsonObject`` column stores."""
 
     type = JsonObject
     inherit_cache = True
@@ -115,17 +115,17 @@ def _stored_json_sqlite(element: stored_json, compiler: Any, **keywords: Any) ->
 Seconds = Float(53)
 
 
-# A fifth of each page is left for HOT updates. And a vacuum comes after so many dead rows, whatever the number of rows:
-# after a share of them, as usual, the claim would walk past the more dead entries the longer the history is.
+# A fifth of each page stays free for HOT updates. A vacuum starts after a fixed number of dead rows. With the usual
+# share of all rows, a long history would let the claim read more and more dead index entries.
 _STORAGE_OF_RUNS = "fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000"
 
 
 def ddl_words(dialect_name: str) -> dict[str, str]:
-    """The words by which a migration's SQL text differs: types, the clock, how the runs are stored."""
+    """The words that differ in the SQL of a migration: types, the clock, the storage of the runs."""
     if dialect_name == "sqlite":
         return {
             **SQLITE_WORDS,
-            # AUTOINCREMENT: without it the id of a deleted top row is used again.
+            # Without AUTOINCREMENT the id of a deleted last row is used again.
             "identity": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
             "key": "INTEGER",
             "time": "BIGINT",
@@ -147,7 +147,7 @@ def ddl_words(dialect_name: str) -> dict[str, str]:
 
 
 def clock_statements(dialect_name: str) -> list[str]:
-    """What a migration must run to create the clock before the first view uses it."""
+    """What a migration must run to create the clock before a view uses it."""
     return [] if dialect_name == "sqlite" else [_POSTGRESQL_CLOCK]
 
 
