@@ -190,5 +190,5 @@ def _timeout(timeout: Duration) -> timedelta:
         return timedelta(0)
     limit = parse_duration(timeout)
     if not limit:
-        raise UsageError('a timeout of 0 stops the run at once; say "none" for no limit')
+        raise UsageError('a timeout of 0 stops the run at once; write "none" for no limit')
     return limit

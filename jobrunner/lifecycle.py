@@ -45,7 +45,7 @@ class Event(StrEnum):
     SUCCEED = "succeed"
     FAIL = "fail"
     GIVE_UP = "give up"
-    HAND_BACK = "hand back"
+    RETURN = "return unstarted"
     RELEASE = "release"
     POSTPONE = "postpone"
     DROP = "drop"
@@ -69,16 +69,16 @@ class Transition:
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
     Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due"),
-    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "handed to a child: attempts + 1"),
+    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "a child gets it: attempts + 1"),
     Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
     Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
-    Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
-    Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
-    Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
+    Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "no attempts left, or a permanent error"),
+    Transition(Event.RETURN, (Status.RUNNING,), Status.QUEUED, "never started: attempts stay"),
+    Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "its tick stops, or a snooze: attempts - 1"),
     Transition(Event.POSTPONE, (Status.RUNNING,), Status.FAILED, "does not fit this code: attempts - 1"),
-    Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "shut down at work, on_stop = drop"),
-    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person; any end but success"),
-    Transition(Event.EXPIRE, CLAIMABLE, Status.DEAD, "no attempt may start after it"),
+    Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "its tick stops, and on_stop = drop"),
+    Transition(Event.CANCEL, (Status.RUNNING, *CLAIMABLE), Status.CANCELLED, "a person, unless the attempt succeeds"),
+    Transition(Event.EXPIRE, CLAIMABLE, Status.DEAD, "waited past its start deadline"),
     Transition(Event.DISCARD, (Status.QUEUED, Status.FAILED, Status.CANCELLED), Status.DEAD, "a person, with a reason"),
     Transition(Event.RETRY, (Status.FAILED, Status.DEAD, Status.CANCELLED), Status.QUEUED, "a person"),
     Transition(Event.FORCE_RETRY, (Status.SUCCEEDED,), Status.QUEUED, "a person, with --force"),
@@ -183,7 +183,7 @@ def decide(
         outcome = Outcome.CANCELLED if run.started else None
         return replace(_decision(run, Event.CANCEL, result), outcome=outcome)
     if not run.started:
-        return replace(_decision(run, Event.HAND_BACK, result), outcome=None, error=None, error_type=None)
+        return replace(_decision(run, Event.RETURN, result), outcome=None, error=None, error_type=None)
     if result.outcome is Outcome.SNOOZED:
         wait = result.wait or timedelta(0)
         return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)

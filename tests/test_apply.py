@@ -171,7 +171,7 @@ FORGED = {
 
 @pytest.mark.promise("P13")
 @pytest.mark.parametrize("what", FORGED)
-def test_a_greeting_that_a_module_has_forged_is_refused(
+def test_a_handshake_that_a_module_has_forged_is_refused(
     what: str, jobrunner: Commands, app: App, database: Database
 ) -> None:
     """What a child says goes into the database: it is checked by the parent, whatever the child has checked."""

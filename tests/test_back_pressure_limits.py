@@ -262,7 +262,7 @@ FORGED: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_greeting_of_a_child_is_no_policy(name: str) -> None:
+def test_a_forged_handshake_of_a_child_is_no_policy(name: str) -> None:
     policy = make_policy("echo", max_waiting=7, when_full="drop", on_stop="drop")
     data = json.loads(json.dumps(policy.as_data()))
     assert policy_of(data) == policy

@@ -1,1 +1,1 @@
-"""What can run: job types as handlers or commands, their payloads, and how a handler says how its run ends. Pure."""
+"""Job types (handlers and commands), their payloads, and the outcomes that a handler can ask for. Pure."""

@@ -1,4 +1,4 @@
-"""Job types that are programs: how one is started for a run, and what its exit status means. Pure."""
+"""Job types that are commands: how a command is started for a run, and what its exit status means. Pure."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def check_argument(argument: str) -> None:
             near = get_close_matches(name, [*RUN_FIELDS, "payload.NAME"], n=1, cutoff=0.5)
             meant = f"; did you mean {{{near[0]}}}?" if near else "."
             raise ConfigurationError(
-                f"{argument} is not a placeholder{meant} There are {', '.join(f'{{{each}}}' for each in RUN_FIELDS)}"
-                " and {payload.NAME}"
+                f"{argument} is not a placeholder{meant} The placeholders are"
+                f" {', '.join(f'{{{each}}}' for each in RUN_FIELDS)} and {{payload.NAME}}"
             )
         return
     partly = [each for each in _PLACEHOLDER.findall(argument) if _is_known(each)]
     if partly:
         raise ConfigurationError(
             # The argument itself may hold a secret.
-            f"the placeholder {{{partly[0]}}} must be a whole argument, not a part of one: what a payload says must not"
-            " become half of something else"
+            f"the placeholder {{{partly[0]}}} must be a whole argument, not a part of one, so that a payload cannot"
+            " change the rest of the argument"
         )
 
 

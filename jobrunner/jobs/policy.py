@@ -95,7 +95,7 @@ def _timeout(timeout: Duration) -> timedelta | None:
         return None
     limit = parse_duration(timeout)
     if not limit:
-        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
+        raise ConfigurationError('a timeout of 0 stops every run at once; write timeout="none" for no limit')
     return limit
 
 

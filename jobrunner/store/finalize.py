@@ -305,7 +305,7 @@ def _leave_statement() -> Update:
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
     failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
     blamed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP, Event.DROP)
-    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.HAND_BACK)
+    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.RETURN)
     return (
         update(job_runs)
         .where(is_held(given))

@@ -15,7 +15,7 @@ _WORDS = {
     Event.CANCEL: "cancelled",
     Event.RELEASE: "released",
     Event.DROP: "dropped",
-    Event.HAND_BACK: "released",
+    Event.RETURN: "released",
 }
 
 _WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)

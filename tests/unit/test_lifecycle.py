@@ -104,7 +104,7 @@ def test_statuses_are_waiting_running_or_finished() -> None:
 def test_the_cases_are_many() -> None:
     assert len(CASES) > 5000
     assert {case.decision().event for case in CASES} == {
-        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.HAND_BACK, Event.RELEASE, Event.POSTPONE, Event.DROP,
+        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.RETURN, Event.RELEASE, Event.POSTPONE, Event.DROP,
         Event.CANCEL,
     }  # fmt: skip
 
@@ -130,7 +130,7 @@ def test_what_was_never_started_goes_back_uncharged_and_unrecorded() -> None:
     for case in CASES:
         if not case.run.started and not case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
             decision = case.decision()
-            assert (decision.status, decision.event) == (Status.QUEUED, Event.HAND_BACK)
+            assert (decision.status, decision.event) == (Status.QUEUED, Event.RETURN)
             assert (decision.attempts, decision.wait, decision.outcome) == (case.run.attempts, None, None)
             assert (decision.error, decision.error_type) == (None, None)
             assert decision.lease_expiries == case.run.lease_expiries
