@@ -53,7 +53,7 @@ def tell(ctx: Context):
 """
 Moment = tuple[str, int, str]
 WHERE = ("before", "within", "after")
-GREETING: list[Moment] = list(itertools.product(("importing", "ready"), (1,), WHERE))
+HANDSHAKE: list[Moment] = list(itertools.product(("importing", "ready"), (1,), WHERE))
 # The first report leaves its child without work, a later one has others behind it.
 WORKING: list[Moment] = list(itertools.product(("progress", "report"), (1, 4), WHERE))
 
@@ -66,9 +66,9 @@ def test_a_child_that_dies_before_within_or_after_any_frame_costs_at_most_the_ru
     app.imports = "dying,handlers"
     app.add(TELL)
     died = 0
-    # Two that never greet end a tick: one of them each.
-    for greeting, working in zip(GREETING, zip(WORKING[::2], WORKING[1::2], strict=True), strict=True):
-        moments = [greeting, *working]
+    # Two children without a handshake end a tick, so each tick gets one of them.
+    for handshake, working in zip(HANDSHAKE, zip(WORKING[::2], WORKING[1::2], strict=True), strict=True):
+        moments = [handshake, *working]
         insert_runs(database, 20, "tell")
         for number in range(len(moments)):
             app.path(f"trace-moment-{number}").unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def test_a_child_that_dies_before_within_or_after_any_frame_costs_at_most_the_ru
         assert all(app.path(f"trace-moment-{number}").exists() for number in range(len(moments))), moments
         died += sum((kind, where) != ("report", "after") for kind, _, where in working)
         assert ends_of_all(database)[("failed", 1, 1)] == died, moments
-    total = 20 * len(GREETING)
+    total = 20 * len(HANDSHAKE)
     assert ends_of_all(database) == {("succeeded", 1, 1): total - died, ("failed", 1, 1): died}
     assert set(begun(app).values()) == {1}
     assert_consistent(database)
@@ -88,7 +88,7 @@ def ends_of_all(database: Database) -> Any:
 
 
 SLOW_SECONDS = 3.0
-"""Longer than a child may keep a run that it neither reports nor leaves in its line."""
+"""Longer than a child may keep a run that it neither reports nor leaves in its queue."""
 
 
 @pytest.mark.promise("P7", "P8")

@@ -97,7 +97,7 @@ class _Recovery:
         self._counts["recovered"] += len(recovered)
 
     def _end_without_output(self, some: list[int], error: Exception) -> None:
-        self._log.error("recovery", result="without what it has said", run_id=some[0], error=first_line_of(error))
+        self._log.error("recovery", result="without its output", run_id=some[0], error=first_line_of(error))
         try:
             self._end(some, with_output=False)
         except JobrunnerError:
