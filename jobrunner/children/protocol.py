@@ -77,7 +77,7 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
 
 def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
-        policies = [_policy(data) for data in frame["policies"]]
+        policies = [policy_of(data) for data in frame["policies"]]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
@@ -85,23 +85,17 @@ def _handshake(frame: Frame) -> Handshake | ImportFailed:
     return Handshake(policies, schedules, misfits)
 
 
-def _policy(data: dict[str, Any]) -> Policy:
-    reported = Policy.from_data(data)
-    if not isinstance(reported.job_type, str) or type(reported.is_async) is not bool:
-        raise ValueError(reported)
-    # The same checks as in the decorator of the handler, because the frame may be forged.
-    return make_policy(
-        reported.job_type,
-        max_attempts=reported.max_attempts,
-        timeout="none" if reported.timeout is None else reported.timeout,
-        backoff=_backoff(reported.backoff),
-        kill_after=reported.kill_after,
-        concurrency=reported.concurrency,
-        is_async=reported.is_async,
-        max_waiting=reported.max_waiting,
-        when_full=reported.when_full,
-        on_stop=reported.on_stop,
-    )
+def policy_of(data: dict[str, Any]) -> Policy:
+    """A policy from its ``as_data``, checked by the rules of the decorator.
+
+    Raises JobrunnerError, KeyError, TypeError or ValueError for what is no policy.
+    """
+    parts = dict(data)
+    timeout, kill_after = parts.pop("timeout_seconds"), parts.pop("kill_after_seconds")
+    if not isinstance(parts["job_type"], str) or type(parts["is_async"]) is not bool:
+        raise ValueError(parts)
+    parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
+    return make_policy(**{**parts, "backoff": _backoff(Backoff.from_data(parts["backoff"]))})
 
 
 def _backoff(reported: Backoff) -> Backoff:

@@ -30,6 +30,7 @@ from jobrunner.children.protocol import (
     Handshake,
     of_child,
     of_run,
+    policy_of,
 )
 from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Policy
@@ -120,7 +121,7 @@ def assert_typed_of_child(message: object) -> None:
             assert timedelta(0) <= policy.backoff.wait(3) <= timedelta(days=365)
             assert policy.concurrency is None or 1 <= policy.concurrency <= 10_000
             assert {policy.job_type: policy.is_async}
-            assert Policy.from_data(policy.as_data()) == policy
+            assert policy_of(policy.as_data()) == policy
     else:
         assert message is None
 
