@@ -49,7 +49,7 @@ def _return_never_begun(context: TickContext) -> None:
             left.forget()
         if runs := sum(each.runs for each in returned):
             context.counts["released"] += runs
-            context.log.warning("released", result="held by a tick that was killed, and never begun", runs=runs)
+            context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
 
 
 class _Recovery:

@@ -160,7 +160,7 @@ class HandlerPool(Pool):
         if queue is None:
             return PoolStep(results)
         if report.is_last:
-            self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
+            self._log.warning("child", result="replaced", error="two runs in a row failed because a connection was closed")
         if attempt.stopping is not None or report.is_last:
             # The child got stop signals, or accepts no more runs. It is killed with all that it started, and replaced.
             queue.recall()
