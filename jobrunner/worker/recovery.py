@@ -74,7 +74,7 @@ class _Recovery:
                 if self._batch_size.was_cut():
                     left = some + left
                     continue
-                self._step_over(some[0], error)
+                self._skip(some[0], error)
                 self._cuts += 1
                 if self._cuts == _MOST_CUTS:
                     raise
@@ -103,7 +103,7 @@ class _Recovery:
         except JobrunnerError:
             raise
         except Exception as again:  # noqa: BLE001 - as above; a person must look at this row
-            self._step_over(some[0], again)
+            self._skip(some[0], again)
 
-    def _step_over(self, run_id: int, error: Exception) -> None:
+    def _skip(self, run_id: int, error: Exception) -> None:
         self._log.error("recovered", run_id=run_id, result="cannot be written", error=first_line_of(error))

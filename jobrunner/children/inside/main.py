@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     for descriptor in (channel, queue, stacks, running, *page):
         # A program that a handler starts must not write into this child's channel nor read its queue.
         os.set_inheritable(descriptor, False)
-    _die_with(parent)
+    _end_with_parent(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # With this signal the parent asks for the stacks when a handler hangs. C code writes them, so it works even while
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     os._exit(0)
 
 
-def _die_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -286,7 +286,7 @@ def _schedules() -> list[dict[str, Any]]:
 def _check_module_name(name: str) -> None:
     # The import system would answer `../jobs` or `a..b` with an error about packages, which does not help.
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigurationError("that is not the name of a module; write it as an import statement does, e.g. myapp.jobs")
+        raise ConfigurationError("that is not the name of a module; write it as in an import, e.g. myapp.jobs")
 
 
 def _line(error: BaseException) -> str:
