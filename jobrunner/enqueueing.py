@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import declared
+from jobrunner.jobs.policy import declared, whole_number
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.dialect.callers import Transaction, connection_of_caller
@@ -147,9 +147,9 @@ def new_run(
     """Check everything about a run to be: the same rules on every way in. Raises UsageError or BadPayload."""
     check_job_type(job_type)
     _check_run_at(run_at)
-    _check_number("priority", priority, -1000, 1000)
+    whole_number("priority", priority, -1000, 1000)
     if max_attempts is not None:
-        _check_number("max_attempts", max_attempts, 1, 1000)
+        whole_number("max_attempts", max_attempts, 1, 1000)
     if idempotency_key is not None:
         if not isinstance(idempotency_key, str):
             raise UsageError(f"an idempotency key is text, not {type(idempotency_key).__name__}")
@@ -166,11 +166,6 @@ def new_run(
         max_attempts=max_attempts,
         timeout=None if timeout is None else _timeout(timeout),
     )
-
-
-def _check_number(name: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _check_run_at(run_at: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
+from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
@@ -17,7 +17,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.store import admin, queries
 from jobrunner.store.admin import Answer
 from jobrunner.store.enqueue import enqueue as insert_run
-from jobrunner.text import one_line, visible_block
+from jobrunner.text import one_line, visible_block, whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 _UNKNOWN = "--allow-unknown enqueues it all the same"

@@ -13,9 +13,9 @@ import click
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
+from jobrunner.settings.files import read_file
 
 _ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
@@ -56,13 +56,6 @@ class Checked(_TextType):
             return self._check(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
-
-
-def whole_number(text: str, least: int, most: int) -> int:
-    """A number in plain digits, unlike Python's own reading, which takes 1_0. Raises UsageError."""
-    if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
-        raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
-    return int(text)
 
 
 def timeout_of_a_run(text: str) -> timedelta | str:
@@ -113,14 +106,8 @@ def _read_stdin(limit_bytes: int) -> bytes:
 
 
 def _read_file(path: Path, limit_bytes: int) -> bytes:
-    # Cut, so that the reason behind it is seen.
-    shown = f"--payload @{str(path)[:200]}"
     try:
-        # A FIFO would hang until somebody writes.
-        if path.exists() and not path.is_file():
-            raise BadPayload(f"{shown}: that is not a regular file")
-        with path.open("rb") as file:
-            return file.read(limit_bytes + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadPayload(f"{shown}: {reason}") from None
+        return read_file(path, limit_bytes)
+    except UsageError as error:
+        # Cut, so that the reason behind it is seen.
+        raise BadPayload(f"--payload @{str(path)[:200]}: {error}") from None

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from jobrunner.crontab.parse import Comment, Crontab, Entry, Unreadable, Variable, parse
 from jobrunner.errors import BadSchedule
+from jobrunner.schedules.declare import LONGEST_DESCRIPTION
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import visible
 
-_LONGEST = 500
 _NAMES_OF_FIELDS = (("dom", "dow"), ("m", "h", "command"))
 _DAY_OF_MONTH = re.compile(r"\bday.of.month\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
@@ -35,7 +35,7 @@ def descriptions(crontab: Crontab) -> Descriptions:
             continue
         if isinstance(line, Entry) and paragraph:
             text = visible(" ".join(comment.text for comment in paragraph))
-            if len(text) <= _LONGEST:
+            if len(text) <= LONGEST_DESCRIPTION:
                 found.texts[line.number] = text
                 found.lines[line.number] = [comment.number for comment in paragraph]
         paragraph = []

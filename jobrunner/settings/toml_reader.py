@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.text import nearest
 
 T = TypeVar("T")
 _KINDS: dict[type, str] = {
@@ -55,20 +56,18 @@ class TableReader:
         for key in self._left:
             if key in self._hints:
                 raise self.wrong(key, self._hints[key])
-            raise self.wrong(key, f"is not a key of this table; {nearest(key, self._known)}")
+            raise self.wrong(key, f"is not a key of this table; {nearest_of(key, self._known)}")
 
     def wrong(self, key: str, what: str | JobrunnerError) -> ConfigurationError:
         """The error of a key, for the caller to raise."""
         return ConfigurationError(f"{self._path}.{key}: {what}" if self._path else f"{key}: {what}")
 
 
-def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
+def nearest_of(word: str, known: Sequence[str], prefix: str = "") -> str:
     """What was probably meant, for the end of a message. ``prefix``: what all of them, left out here, begin with."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {prefix + near[0]!r}?"
+    near = nearest(word, known, 0.5)
+    if near is not None:
+        return f"did you mean {prefix + near!r}?"
     return f"there are: {', '.join(prefix + each for each in sorted(known))}"
 
 

@@ -13,7 +13,7 @@ from jobrunner.store import obstacles
 from jobrunner.store.dialect import now
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_runs
-from jobrunner.text import iso_instant, storable
+from jobrunner.text import iso_instant, nearest, storable
 
 Row = dict[str, Any]
 
@@ -50,14 +50,12 @@ def _found(connection: Connection, name: str, statement: Select[Any], *, removed
 
 def missing(connection: Connection, name: str) -> NotFoundError:
     """The error for a name that nobody has, with the nearest one that somebody has."""
-    from difflib import get_close_matches
-
     columns = job_definitions.c
     names = connection.execute(select(columns.name).where(columns.removed_at.is_(None))).scalars()
-    near = get_close_matches(name[:200], list(names), n=1)
+    near = nearest(name, names)
     return NotFoundError(
         f"there is no schedule named {name[:60]!r}"
-        + (f"; did you mean {near[0]!r}?" if near else "; see: jobrunner schedule list")
+        + ("; see: jobrunner schedule list" if near is None else f"; did you mean {near!r}?")
     )
 
 

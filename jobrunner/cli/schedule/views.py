@@ -11,7 +11,7 @@ import click
 
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.status import next_slot, schedule_row
-from jobrunner.cli.types import Checked, whole_number
+from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
 from jobrunner.model import PLACES
@@ -19,6 +19,7 @@ from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
 from jobrunner.store.schedules import definition_of
+from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 
 _KEPT_IN = {"command": "a command", **PLACES}
