@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
-
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import Policy
 from jobrunner.store import backpressure, enqueue_sql
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.dialect.callers import ExternalConnection, dialect_name, first_row, usable_connection
+from jobrunner.store.dialect.callers import CallersConnection, dialect_name, first_row
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
-
-CallersConnection = Connection | ExternalConnection
 
 
 def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None) -> Enqueued:
@@ -25,8 +21,7 @@ def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None
         return answer
     if answer.when_full == "refuse":
         raise answer.refusal()
-    with usable_connection(caller) as connection:
-        backpressure.note_dropped(connection, new.job_type)
+    backpressure.note_dropped(caller, new.job_type)
     return Enqueued(None, created=False)
 
 
@@ -51,8 +46,7 @@ def insert_if_room(caller: CallersConnection, new: NewRun, policy: Policy | None
 
 def _insert_in_turn(caller: CallersConnection, new: NewRun, policy: Policy | None) -> Enqueued | Occupancy:
     # The limit before the key, and by all in this order: two callers with a key each would wait for each other.
-    with usable_connection(caller) as connection:
-        full = backpressure.occupancy_if_full(connection, new.job_type, policy)
+    full = backpressure.occupancy_if_full(caller, new.job_type, policy)
     if new.idempotency_key is None:
         return full or _created(_insert(caller, new))
     if full is None and _take_key(caller, new):

@@ -20,7 +20,6 @@ from jobrunner.store.dialect.notify import Notifier, notify_removal, notify_stat
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import (
     insert_or_skip,
-    insert_or_update,
     inserting,
     lock_migrations,
     lock_named_row,
@@ -54,7 +53,6 @@ __all__ = [
     "ddl_words",
     "file_preparation",
     "insert_or_skip",
-    "insert_or_update",
     "inserting",
     "later",
     "lock_migrations",

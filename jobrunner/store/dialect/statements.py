@@ -66,12 +66,6 @@ def insert_or_skip(
     return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None
 
 
-def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
-    """Insert a row, or give the one of this primary key these values."""
-    statement = inserting(connection.dialect.name, table).values(**key, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
-
-
 def inserting(dialect_name: str, table: Table) -> Any:
     """An INSERT that can say ``on_conflict_do_nothing``, which Core knows of no database in general."""
     return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
