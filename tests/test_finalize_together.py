@@ -44,16 +44,12 @@ class Case:
 
     ending: AttemptResult
     found: dict[str, object]
-    outcome: str | None
+    outcome: str
     columns: Callable[[Database], dict[str, object]] = lambda _: {}
 
 
 def cancel_requested(database: Database) -> dict[str, object]:
     return {"cancel_requested_at": database.now()}
-
-
-def not_started(_: Database) -> dict[str, object]:
-    return {"started_at": None, "attempts": 0}
 
 
 def suspect(_: Database) -> dict[str, object]:
@@ -103,13 +99,6 @@ CASES = {
     ),
     "discarded": Case(AttemptResult(Outcome.DISCARDED, **ERROR), {"status": "dead", **BLAMED}, "discarded"),
     "cancelled": Case(AttemptResult(Outcome.FAILED, **ERROR), {"status": "cancelled"}, "cancelled", cancel_requested),
-    "cancelled, not started": Case(
-        AttemptResult(Outcome.RELEASED),
-        {"status": "cancelled"},
-        None,
-        lambda database: not_started(database) | cancel_requested(database),
-    ),
-    "handed back": Case(AttemptResult(Outcome.RELEASED), {"status": "queued"}, None, not_started),
     "released": Case(
         AttemptResult(Outcome.RELEASED, "released", "stopped"),
         {"status": "queued", "attempts": 0, "releases": 5},

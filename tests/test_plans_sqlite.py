@@ -86,7 +86,6 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     for name in (
         "holding.renew",
         "holding.report",
-        "claims.start",
         "finalize.finalize",
         "finalize.finalize_all",
         "admin.cancel",

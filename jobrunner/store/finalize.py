@@ -196,7 +196,6 @@ def _standing_of(row: Row[Any]) -> RunState:
     return RunState(
         attempts=row.attempts,
         max_attempts=row.max_attempts or 1,
-        started=row.started,
         cancel_requested=row.cancel_requested,
         releases=row.releases,
         lease_expiries=row.lease_expiries,
@@ -247,7 +246,6 @@ def _standing(*more: ColumnElement[Any]) -> Select[Any]:
     columns = job_runs.c
     return select(
         *(columns[name] for name in _READ),
-        columns.started_at.is_not(None).label("started"),
         columns.cancel_requested_at.is_not(None).label("cancel_requested"),
         now().label("now"),
         *more,
@@ -293,7 +291,7 @@ def _record_statement() -> Insert:
         "finished_at": at,
         **{name: given.c[name] for name in _TOLD},
     }
-    ended = select(*values.values()).join_from(given, job_runs, is_held(given)).where(given.c.outcome.is_not(None))
+    ended = select(*values.values()).join_from(given, job_runs, is_held(given))
     return insert(job_attempts).from_select(list(values), ended)
 
 
@@ -305,7 +303,7 @@ def _leave_statement() -> Update:
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
     failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
     blamed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP, Event.DROP)
-    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.HAND_BACK)
+    postponed = _is_one_of(given.c.event, Event.POSTPONE)
     return (
         update(job_runs)
         .where(is_held(given))
@@ -314,12 +312,11 @@ def _leave_statement() -> Update:
             run_at=func.coalesce(given.c.run_at, columns.run_at),
             finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
             failed_at=case((failed, at), else_=columns.failed_at),
-            # Counted from the first of the tries in a row that found it so; one that was never begun says nothing.
+            # Counted from the first of the tries in a row that found it so.
             incompatible_at=case(
                 # Never later than now, whatever a clock has said once.
                 (and_(postponed, columns.incompatible_at > at), at),
                 (postponed, func.coalesce(columns.incompatible_at, at)),
-                (unseen, columns.incompatible_at),
                 else_=null(),
             ),
             error_type=case((succeeded, null()), (blamed, given.c.error_type), else_=columns.error_type),

@@ -129,7 +129,6 @@ BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
     "claims.claim a suspect": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
-    "claims.start": lambda connection: claims.start(connection, AT_WORK[0]),
     "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
     "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
@@ -152,7 +151,9 @@ BUSY: dict[str, Call] = {
     "enqueue_many.enqueue": lambda connection: enqueue_many.enqueue(
         connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None
     ),
-    "enqueue_many.enqueue with keys": lambda connection: enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None),
+    "enqueue_many.enqueue with keys": lambda connection: enqueue_many.enqueue(
+        connection, NewRun("known", "{}"), KEYED, None
+    ),
     "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
     "enqueue.insert_if_room": lambda connection: enqueue.insert_if_room(connection, NewRun("known_too", "{}")),
     "backpressure.occupancy_if_full": lambda connection: backpressure.occupancy_if_full(connection, "known_too", None),
@@ -171,7 +172,6 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "claims.claim ahead": claiming(start=False),
     "listen.say_listening": lambda connection: listen.say_listening(connection, 7, ["known"], "shop"),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
