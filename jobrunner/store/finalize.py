@@ -221,23 +221,16 @@ _READ = (
 )  # fmt: skip
 
 
+_DECIDED = ("event", "status", "attempts", "releases", "lease_expiries", "outcome", "error_type", "error")
+
+
 def _given(row: Row[Any], decision: Decision, ending: AttemptResult, next_at: datetime | None) -> dict[str, Any]:
     return {
         "id": row.id,
         "lease_token": row.lease_token,
-        "event": decision.event,
-        "status": decision.status,
-        "attempts": decision.attempts,
-        "releases": decision.releases,
-        "lease_expiries": decision.lease_expiries,
         "run_at": next_at,
-        "result": ending.result,
-        "outcome": decision.outcome,
-        "error_type": decision.error_type,
-        "error": decision.error,
-        "traceback": ending.traceback,
-        "output": ending.output,
-        "exit_signal": ending.exit_signal,
+        **{name: getattr(decision, name) for name in _DECIDED},
+        **{name: getattr(ending, name) for name in ("result", "traceback", "output", "exit_signal")},
     }
 
 
