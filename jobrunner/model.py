@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
@@ -63,7 +63,7 @@ class Policy:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Policy:
-        """Rebuild a policy from ``as_data``."""
+        """Rebuild a policy from ``as_data``. What a child has sent is still to be checked, by ``make_policy``."""
         timeout = data["timeout_seconds"]
         return cls(
             job_type=data["job_type"],
@@ -73,23 +73,10 @@ class Policy:
             kill_after=timedelta(seconds=data["kill_after_seconds"]),
             concurrency=data["concurrency"],
             is_async=data["is_async"],
-            max_waiting=_limit(data["max_waiting"]),
-            when_full=_one_of(get_args(WhenFull), data["when_full"]),
-            on_stop=_one_of(get_args(OnStop), data["on_stop"]),
+            max_waiting=data["max_waiting"],
+            when_full=data["when_full"],
+            on_stop=data["on_stop"],
         )
-
-
-def _limit(value: object) -> int | None:
-    # It is written into the database: nothing that a handler's module may have forged.
-    if value is None or (type(value) is int and 1 <= value <= MOST_WAITING):
-        return value
-    raise ValueError(f"max_waiting: {value!r}")
-
-
-def _one_of(choices: tuple[Any, ...], value: object) -> Any:
-    if value not in choices:
-        raise ValueError(f"{value!r} is none of {choices}")
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,23 +21,9 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]
 
 
 if TYPE_CHECKING:
-    _IdType = click.ParamType[int]
     _TextType = click.ParamType[Any]
 else:
-    _IdType = _TextType = click.ParamType  # generic only in the newest versions of click
-
-
-class JobId(_IdType):
-    """The id of a run: a positive whole number."""
-
-    name = "job_id"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Raises click's usage error for anything else."""
-        text = str(value)
-        if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
-            self.fail(f"{text[:40]!r} is not the id of a run; it is a positive whole number", param, ctx)
-        return int(text)
+    _TextType = click.ParamType  # generic only in the newest versions of click
 
 
 class Checked(_TextType):
@@ -56,6 +42,13 @@ class Checked(_TextType):
             return self._check(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+def job_id(text: str) -> int:
+    """The id of a run. Raises UsageError."""
+    if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
+        raise UsageError(f"{text[:40]!r} is not the id of a run; it is a positive whole number")
+    return int(text)
 
 
 def timeout_of_a_run(text: str) -> timedelta | str:

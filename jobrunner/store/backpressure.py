@@ -69,12 +69,6 @@ def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def occupancy_if_full(caller: CallersConnection, job_type: str, policy: Policy | None) -> Occupancy | None:
-    """As ``find_room``, but None also while there is room for one more."""
-    room = find_room(caller, job_type, policy)
-    return None if room is None or room.free else room
-
-
 def find_room(caller: CallersConnection, job_type: str, policy: Policy | None) -> Occupancy | None:
     """Hold the type's limit until the transaction ends, then count. None: the type has no limit.
 

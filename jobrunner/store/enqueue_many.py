@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, TableValuedAlias, bindparam, select, true, update
 from sqlalchemy.sql.dml import ReturningInsert
 
+from jobrunner.errors import JobrunnerError
 from jobrunner.model import Policy
 from jobrunner.store import backpressure
 from jobrunner.store.dialect import inserting, now, rows
 from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch
-from jobrunner.store.enqueue import lost_key
 from jobrunner.store.enqueue_sql import Enqueued, NewRun, insertion, type_of
 from jobrunner.store.schema import job_keys
 
@@ -94,7 +94,10 @@ class _Call:
         if len(free) < len(keys):
             self._find_holders(keys - free)
             if not keys - free <= self._holders.keys():
-                raise lost_key()
+                # Nothing is wrong with the data: the caller's snapshot is older than the winner's commit.
+                raise JobrunnerError(
+                    "another transaction took this idempotency key after yours began; enqueue again in a new one"
+                )
         return [index for index in wanted if (key := self._keys[index]) is None or key in free]
 
     def _find_holders(self, keys: Iterable[str]) -> None:

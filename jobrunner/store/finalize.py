@@ -63,25 +63,16 @@ class Ended:
     run_at: datetime
 
 
-def finalize(
-    connection: Connection, owner: Owner, lease: Lease, ending: AttemptResult, deploy_grace: timedelta = timedelta(0)
-) -> Ended | Refusal:
-    """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing.
-
-    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
-    """
-    return finalize_all(connection, owner, [(lease, ending)], deploy_grace)[0]
-
-
 def finalize_all(
     connection: Connection,
     owner: Owner,
     ends: Sequence[tuple[Lease, AttemptResult]],
     deploy_grace: timedelta = timedelta(0),
 ) -> list[Ended | Refusal]:
-    """As ``finalize``, for many in one write. The answers come in the order of ``ends``.
+    """End the attempts that these leases stand for, in one write. The answers come in the order of ``ends``.
 
-    Waits for no row that somebody has locked: that one is to be written later.
+    A lost lease is a normal answer and writes nothing. ``deploy_grace`` is for how long a run that does not fit the
+    code is tried again. Waits for no row that somebody has locked: that one is to be written later.
     """
     found = connection.execute(_locked_statement(), {"given": as_rows(lease for lease, _ in ends)})
     held = {Lease(row.id, row.lease_token): row for row in found}

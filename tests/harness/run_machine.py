@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from harness import Database
+from harness.at_work import end_attempt
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
@@ -150,7 +151,7 @@ class Runs(People):
 
     def finalize_one(self, pick: int, ending: AttemptResult, *, commits: bool) -> None:
         held = chosen(self.claims(live=True), pick)
-        ending_write = partial(finalize.finalize, owner=held.owner, lease=held.lease, ending=ending)
+        ending_write = partial(end_attempt, owner=held.owner, lease=held.lease, ending=ending)
         if not commits:
             self.undo(ending_write)
             return
@@ -174,7 +175,7 @@ class Runs(People):
             for row in self.seen.attempts.values()
             if (row["run_id"], row["lease_token"]) == (held.lease.run_id, held.lease.token)
         ]
-        answer = self.write(lambda connection: finalize.finalize(connection, held.owner, held.lease, ending))
+        answer = self.write(lambda connection: end_attempt(connection, held.owner, held.lease, ending))
         self.expect()
         was_applied = own and own != ["lease_expired"]
         assert answer is (Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST)
@@ -259,6 +260,4 @@ class Runs(People):
         owner, policies = OWNERS[0], list(POLICIES.values())
         request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, quarantined=quarantined)
         for run in self.write(lambda connection: claims.claim(connection, request)).runs:
-            self.write(
-                partial(finalize.finalize, owner=owner, lease=run.lease, ending=AttemptResult(Outcome.SUCCEEDED))
-            )
+            self.write(partial(end_attempt, owner=owner, lease=run.lease, ending=AttemptResult(Outcome.SUCCEEDED)))

@@ -23,7 +23,6 @@ from jobrunner.store.dialect.statements import insert_or_skip as insert_or_skip
 from jobrunner.store.dialect.statements import inserting as inserting
 from jobrunner.store.dialect.statements import lock_migrations as lock_migrations
 from jobrunner.store.dialect.statements import lock_named_row as lock_named_row
-from jobrunner.store.dialect.statements import row_unless as row_unless
 from jobrunner.store.dialect.statements import stay_with as stay_with
 from jobrunner.store.dialect.statements import wait_briefly_for_locks as wait_briefly_for_locks
 from jobrunner.store.dialect.values import BigKey as BigKey
