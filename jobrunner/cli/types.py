@@ -77,7 +77,9 @@ def parse_instant(text: str, or_else: str = "") -> datetime:
 def read_payload(argument: str, limit_bytes: int) -> str:
     """The payload's text: JSON itself, ``@FILE``, or ``-`` for standard input. Reads no more than the limit."""
     if argument == "-":
-        data = _read_stdin(limit_bytes)
+        if sys.stdin is None:
+            raise BadPayload("--payload -: standard input is closed")
+        data = sys.stdin.buffer.read(limit_bytes + 1)
     elif argument == "@":
         raise BadPayload("--payload @ names no file; write @FILE, or - for standard input")
     elif argument.startswith("@"):
@@ -90,12 +92,6 @@ def read_payload(argument: str, limit_bytes: int) -> str:
         if len(data) > limit_bytes:
             raise BadPayload(f"the payload is larger than {limit_bytes} bytes") from None
         raise BadPayload("the payload is not UTF-8") from None
-
-
-def _read_stdin(limit_bytes: int) -> bytes:
-    if sys.stdin is None:
-        raise BadPayload("--payload -: standard input is closed")
-    return sys.stdin.buffer.read(limit_bytes + 1)
 
 
 def _read_file(path: Path, limit_bytes: int) -> bytes:

@@ -37,7 +37,7 @@ def take_over(crontab: Crontab, host: Host) -> Takeover:
         if isinstance(line, Variable):
             taking.variable(line)
         elif isinstance(line, Entry):
-            taking.entry(line, said.texts.get(line.number))
+            taking.entry(line, said[line.number][0] if line.number in said else None)
         elif isinstance(line, Unreadable):
             taking.refuse(line.number, line.reason)
     jobs = name_jobs(taking.jobs)
@@ -49,7 +49,7 @@ def take_over(crontab: Crontab, host: Host) -> Takeover:
         jobs=tuple(jobs),
         remarks=tuple(remarks),
         comments=tuple(line.number for line in crontab.lines if isinstance(line, Comment)),
-        described=tuple(number for line in taken for number in said.lines.get(line, ())),
+        described=tuple(number for line in taken if line in said for number in said[line][1]),
         blank=sum(isinstance(line, Blank) for line in crontab.lines),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from jobrunner.crontab.parse import Comment, Crontab, Entry, Unreadable, Variable, parse
 from jobrunner.errors import BadSchedule
@@ -17,17 +16,9 @@ _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-@dataclass(slots=True)
-class Descriptions:
-    """By the number of the job's line: the text, and the numbers of the comments that it is made of."""
-
-    texts: dict[int, str] = field(default_factory=dict)
-    lines: dict[int, list[int]] = field(default_factory=dict)
-
-
-def descriptions(crontab: Crontab) -> Descriptions:
-    """The paragraph of comments directly above each job."""
-    found = Descriptions()
+def descriptions(crontab: Crontab) -> dict[int, tuple[str, list[int]]]:
+    """The paragraph of comments directly above each job: by its line the text, and the lines that it is made of."""
+    found = {}
     paragraph: list[Comment] = []
     for line in crontab.lines:
         if isinstance(line, Comment) and _says_something(line):
@@ -36,8 +27,7 @@ def descriptions(crontab: Crontab) -> Descriptions:
         if isinstance(line, Entry) and paragraph:
             text = visible(" ".join(comment.text for comment in paragraph))
             if len(text) <= LONGEST_DESCRIPTION:
-                found.texts[line.number] = text
-                found.lines[line.number] = [comment.number for comment in paragraph]
+                found[line.number] = text, [comment.number for comment in paragraph]
         paragraph = []
     return found
 

@@ -51,12 +51,8 @@ def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     return _checked(_object(value), limit_bytes)[1]
 
 
-def encode_payload(payload: Mapping[str, Any]) -> str:
-    """The JSON text of a checked payload, compact, in UTF-8 characters."""
-    return _encode(payload)
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+encode_payload = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""The JSON text of a checked payload, compact, in UTF-8 characters."""
 
 
 def _object(value: object) -> Payload:
@@ -69,12 +65,12 @@ def _checked(payload: Payload, limit_bytes: int) -> tuple[Payload, str]:
     """The payload and its text."""
     _check_value(payload, "the payload", _DEEPEST)
     try:
-        text = _encode(payload)
+        text = encode_payload(payload)
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
     if "e+" in text:
         payload = json.loads(text, parse_float=_as_it_comes_back)
-        text = _encode(payload)
+        text = encode_payload(payload)
     # Four bytes are the most that a character takes.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise _too_large(limit_bytes)

@@ -8,7 +8,7 @@ from typing import TypeVar, get_args
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import UsageError
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
@@ -41,14 +41,14 @@ def make_policy(
 ) -> Policy:
     """A policy with every part checked. ``concurrency`` None: as many as the host has places, ten if async.
 
-    Raises ConfigurationError or UsageError naming the part that is wrong.
+    Raises UsageError naming the part that is wrong.
     """
     if concurrency is None and is_async:
         concurrency = DEFAULT_ASYNC_CONCURRENCY
     return Policy(
         check_job_type(job_type),
         whole_number("max_attempts", max_attempts, 1, 1000),
-        _timeout(timeout),
+        parse_timeout(timeout),
         backoff,
         parse_duration(kill_after),
         concurrency=None if concurrency is None else whole_number("concurrency", concurrency, 1, 10_000),
@@ -87,12 +87,13 @@ def choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
     raise UsageError(f"{name} must be one of {listed}, not {value!r:.60}; {hint}")
 
 
-def _timeout(timeout: Duration) -> timedelta | None:
+def parse_timeout(timeout: Duration) -> timedelta | None:
+    """How long an attempt may take; None: as long as it takes, which is said by "none". Raises UsageError."""
     if timeout == "none":
         return None
     limit = parse_duration(timeout)
     if not limit:
-        raise ConfigurationError('a timeout of 0 stops every run at once; say timeout="none" for no limit')
+        raise UsageError('a timeout of 0 stops a run at once; say "none" for no limit')
     return limit
 
 

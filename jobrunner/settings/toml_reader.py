@@ -22,11 +22,10 @@ _KINDS: dict[type, str] = {
 class TableReader:
     """One table. Each ``take`` knows a key; ``close`` refuses what is left over, naming the nearest right key."""
 
-    def __init__(self, path: str, values: Mapping[str, Any], hints: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
         self._path = path
         self._left = dict(values)
         self._known: list[str] = []
-        self._hints = hints or {}
 
     def take(self, key: str, kind: type[T]) -> T | None:
         """The value of the key; None where it is not given."""
@@ -54,8 +53,6 @@ class TableReader:
     def close(self) -> None:
         """Raise ConfigurationError for the first key that nobody has asked for."""
         for key in self._left:
-            if key in self._hints:
-                raise self.wrong(key, self._hints[key])
             raise self.wrong(key, f"is not a key of this table; {nearest_of(key, self._known)}")
 
     def wrong(self, key: str, what: str | JobrunnerError) -> ConfigurationError:

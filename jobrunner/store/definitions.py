@@ -16,6 +16,10 @@ from jobrunner.store.schema import job_attempts, job_definitions, job_events, jo
 from jobrunner.text import iso_instant, nearest, storable
 
 Row = dict[str, Any]
+_OF_RUNS = (
+    "id", "scheduled_for", "origin", "status", "run_at", "finished_at", "attempts", "error_type", "last_error",
+    "created_at",
+)  # fmt: skip
 
 
 def lock(connection: Connection, name: str) -> RowMapping:
@@ -108,18 +112,9 @@ def _runs(connection: Connection, definition_id: int, newest: int) -> list[Row]:
     first_start = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.run_id == columns.id)
     statement = (
         select(
-            columns.id,
-            columns.scheduled_for,
-            columns.origin,
-            columns.status,
-            columns.run_at,
+            *(columns[name] for name in _OF_RUNS),
             # That of the run is its newest attempt's.
             func.coalesce(first_start.scalar_subquery(), columns.started_at).label("first_started_at"),
-            columns.finished_at,
-            columns.attempts,
-            columns.error_type,
-            columns.last_error,
-            columns.created_at,
         )
         .where(columns.definition_id == definition_id)
         .order_by(columns.id.desc())
