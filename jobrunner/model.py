@@ -47,7 +47,7 @@ class Policy:
     on_stop: OnStop = "release"
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data: a child sends its policies to the parent with this."""
+        """Plain JSON data. What a child sends of it is checked by ``children.protocol.policy_of``."""
         return {
             "job_type": self.job_type,
             "max_attempts": self.max_attempts,
@@ -60,23 +60,6 @@ class Policy:
             "when_full": self.when_full,
             "on_stop": self.on_stop,
         }
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> Policy:
-        """Rebuild a policy from ``as_data``. What a child has sent is still to be checked, by ``make_policy``."""
-        timeout = data["timeout_seconds"]
-        return cls(
-            job_type=data["job_type"],
-            max_attempts=data["max_attempts"],
-            timeout=None if timeout is None else timedelta(seconds=timeout),
-            backoff=Backoff.from_data(data["backoff"]),
-            kill_after=timedelta(seconds=data["kill_after_seconds"]),
-            concurrency=data["concurrency"],
-            is_async=data["is_async"],
-            max_waiting=data["max_waiting"],
-            when_full=data["when_full"],
-            on_stop=data["on_stop"],
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ def test_the_sdist_holds_the_whole_checkout(distributions: Distributions, unpack
     assert files(unpacked) - {"PKG-INFO"} == files(distributions.checkout)
 
 
+@pytest.mark.long
 @wheel_only
 def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation, tmp_path: Path) -> None:
     """All can be collected; some are run, against the installed command."""
@@ -254,7 +255,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Cal
     assert "Success: no issues found" in told, told
     kept, called = re.findall(r'Revealed type is "(.*)"', told)
     assert re.fullmatch(
-        r"jobrunner\.registry\.Job\[\[ctx: jobrunner\.context\.Context, name: (builtins\.)?str,"
+        r"jobrunner\.registry\.Job\[\[ctx: jobrunner\.jobs\.context\.Context, name: (builtins\.)?str,"
         r" times: (builtins\.)?int =\], (builtins\.)?str\]",
         kept,
     ), kept

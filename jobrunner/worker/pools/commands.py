@@ -1,24 +1,25 @@
-"""The pool of commands: a process of its own for each run. They share the host's permits with the handlers."""
+"""The pool of commands: it starts one process for each run. Commands and handlers share the permits of the host."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 
-from jobrunner.children.protocol import Report
+from jobrunner.children.messages import Report
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs.commands import Command
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Capacity
 from jobrunner.settings.config import Config
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.command_attempt import CommandAttempt, command_line
 from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 
 
 class CommandPool(Pool):
-    """``commands`` are those of the types that this tick may claim."""
+    """``commands`` holds the commands whose types this tick may claim."""
 
     def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, commands: Mapping[str, Command]) -> None:
         super().__init__(hand)

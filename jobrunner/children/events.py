@@ -1,0 +1,49 @@
+"""The events of a tick's processes, as the supervisor reports them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobrunner.children.process import Process
+from jobrunner.children.protocol import OfRun
+from jobrunner.children.python_child import ChildProcess
+from jobrunner.model import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A child has imported the handlers and sent its handshake. ``schedules`` is empty unless it was asked for them.
+
+    ``misfits`` says for each payload that it was asked about why it does not fit. None means that it fits.
+    """
+
+    child: ChildProcess
+    policies: list[Policy]
+    schedules: list[dict[str, Any]] = field(default_factory=list)
+    misfits: list[str | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StartFailed:
+    """A child did not become ready. ``reason`` names the module that it imported."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A child has sent a message about a run. It is not yet checked whether the child works on that run."""
+
+    child: ChildProcess
+    message: OfRun
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A command has ended, or a child has ended unexpectedly. Its process group has been killed."""
+
+    process: Process
+
+
+Event = Ready | StartFailed | Reported | Died

@@ -1,0 +1,159 @@
+"""The messages between parent and child: the one schema of all frames. Fields hold what JSON can hold.
+
+A frame holds the ``kind`` of the message and its fields by name; a field that is None is left out. ``protocol`` checks
+every message from a child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeAlias
+
+from jobrunner.children.frames import BrokenFrame, Frame
+
+NOT_BEGUN = "not_begun"
+"""The outcome of a run that its child returns without having started it."""
+
+
+class Hello(NamedTuple):
+    """To a new child: what to import. ``reserved`` are the job types of commands, which no handler may have.
+
+    If ``schedules`` is set, the answer holds the schedules of the handlers. For each of ``payloads``, a job type and a
+    payload, the answer says whether it fits the handler. The child writes ``output_mark`` (hex) after the output of
+    each run.
+    """
+
+    imports: Sequence[str]
+    output_mark: str
+    app_dir: str | None = None
+    reserved: Sequence[str] = ()
+    schedules: bool = False
+    payloads: Sequence[tuple[str, dict[str, Any]]] = ()
+
+
+class StartRun(NamedTuple):
+    """To a child: a run. The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
+
+    Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
+    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run.
+    """
+
+    run_id: int
+    job_type: str
+    payload: dict[str, Any]
+    attempt: int
+    max_attempts: int
+    started_at: str
+    lateness_seconds: float
+    result_limit: int
+    begin_before: float
+    scheduled_for: str | None = None
+    timeout_seconds: float | None = None
+    alarm_seconds: float | None = None
+    slot: int | None = None
+
+
+class Cancel(NamedTuple):
+    """To a child with an event loop: cancel this run there."""
+
+    run_id: int
+
+
+class Importing(NamedTuple):
+    """From a child: it is about to import this module."""
+
+    module: str
+
+
+class ImportFailed(NamedTuple):
+    """From a child: the import failed, so it will never be ready."""
+
+    error: str
+
+
+class Ready(NamedTuple):
+    """From a child: the handshake. It is ready; this holds the policies of its handlers and what else was asked for.
+
+    ``misfits`` says for each payload of ``Hello`` why it does not fit. None means that it fits.
+    """
+
+    policies: Sequence[dict[str, Any]]
+    schedules: Sequence[dict[str, Any]] = ()
+    misfits: Sequence[str | None] = ()
+
+
+class Progress(NamedTuple):
+    """From a child: the progress of a run."""
+
+    run_id: int
+    progress: dict[str, Any]
+
+
+class Output(NamedTuple):
+    """From a child: output of a run in an event loop."""
+
+    run_id: int
+    text: str
+
+
+class CancelReceived(NamedTuple):
+    """From a child: its event loop has received the request to cancel this run."""
+
+    run_id: int
+
+
+class Report(NamedTuple):
+    """From a child: the end of an attempt. ``ended_at`` is on the clock of ``clock.elapsed``.
+
+    ``was_asked_to_stop``: the child had received SIGTERM by then. ``is_last``: it accepts no more runs.
+    """
+
+    run_id: int
+    outcome: str
+    ended_at: float | None = None
+    wait_seconds: float | None = None
+    error_type: str | None = None
+    error: str | None = None
+    traceback: str | None = None
+    result: Any = None
+    was_asked_to_stop: bool = False
+    is_last: bool = False
+
+    @property
+    def wait(self) -> timedelta | None:
+        """How long the run must wait. None means that its policy decides."""
+        return None if self.wait_seconds is None else timedelta(seconds=self.wait_seconds)
+
+
+ToChild: TypeAlias = Hello | StartRun | Cancel
+FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Output | CancelReceived | Report
+_TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "cancel": Cancel}
+_FROM_CHILD: Mapping[str, type[FromChild]] = {
+    "importing": Importing,
+    "import_failed": ImportFailed,
+    "ready": Ready,
+    "progress": Progress,
+    "output": Output,
+    "cancel_received": CancelReceived,
+    "report": Report,
+}
+_KINDS = {message: kind for kind, message in (*_TO_CHILD.items(), *_FROM_CHILD.items())}
+
+
+def frame_of(message: ToChild | FromChild) -> Frame:
+    """The message as a frame."""
+    fields: Frame = {"kind": _KINDS[type(message)]}
+    for name, value in zip(message._fields, message, strict=True):
+        if value is not None:
+            fields[name] = value
+    return fields
+
+
+def of_parent(frame: Frame) -> ToChild:
+    """The message of the parent. Raises BrokenFrame if the parent never sends such a frame."""
+    kind = frame.pop("kind")
+    try:
+        return _TO_CHILD[kind](**frame)
+    except (KeyError, TypeError) as error:
+        raise BrokenFrame(f"no message of the kind {kind!r}: {error}") from None
