@@ -50,20 +50,18 @@ class LimitHeld(JobrunnerError):
     """Another transaction has enqueued a run of a type with a limit, and takes its time to end."""
 
 
-class RowRefused(JobrunnerError):
+class _OfDefinitions(JobrunnerError):
+    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.definition_ids = definition_ids
+
+
+class RowRefused(_OfDefinitions):
     """The database does not take what one of these definitions asks for: nothing of the transaction was written."""
 
-    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
-        super().__init__(message)
-        self.definition_ids = definition_ids
 
-
-class RowHeld(JobrunnerError):
+class RowHeld(_OfDefinitions):
     """Somebody else holds a row that new slots of these definitions need: nothing of the transaction was written."""
-
-    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
-        super().__init__(message)
-        self.definition_ids = definition_ids
 
 
 class UnknownJobType(UsageError):

@@ -41,7 +41,6 @@ class Event(StrEnum):
 
     ENQUEUE = "enqueue"
     CLAIM = "claim"
-    START = "start"
     SUCCEED = "succeed"
     FAIL = "fail"
     GIVE_UP = "give up"
@@ -68,12 +67,11 @@ class Transition:
 
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
-    Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due"),
-    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "handed to a child: attempts + 1"),
+    Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due: attempts + 1"),
     Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
     Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "none left, or a permanent error"),
-    Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never started: uncharged"),
+    Transition(Event.HAND_BACK, (Status.RUNNING,), Status.QUEUED, "never begun: attempts - 1"),
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "shut down at work, or snoozed: attempts - 1"),
     Transition(Event.POSTPONE, (Status.RUNNING,), Status.FAILED, "does not fit this code: attempts - 1"),
     Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "shut down at work, on_stop = drop"),
@@ -142,7 +140,6 @@ class RunState:
 
     attempts: int
     max_attempts: int
-    started: bool
     cancel_requested: bool
     releases: int
     lease_expiries: int
@@ -153,7 +150,7 @@ class RunState:
 class Decision:
     """What the one write that ends the attempt must say.
 
-    ``wait`` None leaves ``run_at`` as it is. ``outcome`` None means that there was no attempt to record.
+    ``wait`` None leaves ``run_at`` as it is. ``outcome`` is that of the attempt.
     """
 
     event: Event
@@ -162,7 +159,7 @@ class Decision:
     releases: int
     lease_expiries: int
     wait: timedelta | None
-    outcome: Outcome | None
+    outcome: Outcome
     error_type: str | None
     error: str | None
 
@@ -180,10 +177,7 @@ def decide(
     if ending.outcome is Outcome.SUCCEEDED:
         return _verdict(run, Event.SUCCEED, ending, releases=0, lease_expiries=0)
     if run.cancel_requested:
-        outcome = Outcome.CANCELLED if run.started else None
-        return replace(_verdict(run, Event.CANCEL, ending), outcome=outcome)
-    if not run.started:
-        return replace(_verdict(run, Event.HAND_BACK, ending), outcome=None, error=None, error_type=None)
+        return replace(_verdict(run, Event.CANCEL, ending), outcome=Outcome.CANCELLED)
     if ending.outcome is Outcome.SNOOZED:
         wait = ending.wait or timedelta(0)
         return _verdict(run, Event.RELEASE, ending, attempts=run.attempts - 1, releases=0, wait=wait)

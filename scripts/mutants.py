@@ -357,13 +357,6 @@ MUTATIONS = (
         [LIFE],
     ),
     Mutation(
-        "what was never started is charged",
-        "jobrunner/lifecycle.py",
-        "    if not run.started:\n",
-        "    if False:\n",
-        [LIFE],
-    ),
-    Mutation(
         "one attempt too many",
         "jobrunner/lifecycle.py",
         "run.attempts >= run.max_attempts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, literal, select, text
+from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -50,38 +50,13 @@ def wait_briefly_for_locks(connection: Connection) -> None:
         connection.execute(text(f"SET LOCAL lock_timeout = {seconds * 1000:.0f}"))
 
 
-def insert_or_skip(
-    connection: Connection, table: Table, values: dict[str, Any], *, unless: ColumnElement[bool] | None = None
-) -> bool:
-    """Insert a row unless a unique key of it is taken, or ``unless`` is true: False.
-
-    PostgreSQL waits for the outcome of a rival.
-    """
+def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+    """Insert a row unless a unique key of it is taken: False. PostgreSQL waits for the outcome of a rival."""
     key = next(iter(table.primary_key))
-    statement = inserting(connection.dialect.name, table)
-    if unless is None:
-        statement = statement.values(**values)
-    else:
-        statement = statement.from_select(list(values), row_unless(table, values, unless))
+    statement = inserting(connection.dialect.name, table).values(**values)
     return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None
-
-
-def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
-    """Insert a row, or give the one of this primary key these values."""
-    statement = inserting(connection.dialect.name, table).values(**key, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
 
 
 def inserting(dialect_name: str, table: Table) -> Any:
     """An INSERT that can say ``on_conflict_do_nothing``, which Core knows of no database in general."""
     return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
-
-
-def row_unless(table: Table, values: dict[str, Any], unless: ColumnElement[bool]) -> Select[Any]:
-    """One row of these values, or none: for an INSERT that asks and writes in one statement."""
-    # Typed: a bare parameter in a SELECT is of no type to PostgreSQL.
-    typed = (
-        value if isinstance(value, ColumnElement) else literal(value, table.c[name].type)
-        for name, value in values.items()
-    )
-    return select(*typed).where(~unless)
