@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, declared
+from jobrunner.jobs.policy import check_declared, declared, parse_timeout, whole_number
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.dialect.callers import Transaction, connection_of_caller
@@ -146,9 +146,9 @@ def new_run(
     """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload."""
     check_job_type(job_type)
     _check_run_at(run_at)
-    _check_number("priority", priority, -1000, 1000)
+    whole_number("priority", priority, -1000, 1000)
     if max_attempts is not None:
-        _check_number("max_attempts", max_attempts, 1, 1000)
+        whole_number("max_attempts", max_attempts, 1, 1000)
     if idempotency_key is not None:
         if not isinstance(idempotency_key, str):
             raise UsageError(f"an idempotency key is text, not {type(idempotency_key).__name__}")
@@ -163,13 +163,9 @@ def new_run(
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
-        timeout=None if timeout is None else _timeout(timeout),
+        # A timeout of zero is stored for none.
+        timeout=None if timeout is None else parse_timeout(timeout) or timedelta(0),
     )
-
-
-def _check_number(name: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _check_run_at(run_at: object) -> None:
@@ -183,12 +179,3 @@ def _check_run_at(run_at: object) -> None:
             raise UsageError(f"run_at is in the year {run_at.year}; it must lie between 1970 and 9000")
     elif run_at is not None:
         raise UsageError(f"run_at is of type {type(run_at).__name__}; give an aware datetime, or a timedelta from now")
-
-
-def _timeout(timeout: Duration) -> timedelta:
-    if timeout == "none":
-        return timedelta(0)
-    limit = parse_duration(timeout)
-    if not limit:
-        raise UsageError('a timeout of 0 stops the run at once; write "none" for no limit')
-    return limit

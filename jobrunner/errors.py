@@ -50,20 +50,18 @@ class LimitHeld(JobrunnerError):
     """Another transaction has enqueued a run of a type with a limit, and has not ended yet."""
 
 
-class RowRefused(JobrunnerError):
+class _OfDefinitions(JobrunnerError):
+    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
+        super().__init__(message)
+        self.definition_ids = definition_ids
+
+
+class RowRefused(_OfDefinitions):
     """The database refuses what one of these definitions asks for. The transaction wrote nothing."""
 
-    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
-        super().__init__(message)
-        self.definition_ids = definition_ids
 
-
-class RowHeld(JobrunnerError):
+class RowHeld(_OfDefinitions):
     """Another transaction has locked a row that slots of these definitions need. Our transaction wrote nothing."""
-
-    def __init__(self, message: str, definition_ids: Sequence[int]) -> None:
-        super().__init__(message)
-        self.definition_ids = definition_ids
 
 
 class UnknownJobType(UsageError):

@@ -41,7 +41,6 @@ class Event(StrEnum):
 
     ENQUEUE = "enqueue"
     CLAIM = "claim"
-    START = "start"
     SUCCEED = "succeed"
     FAIL = "fail"
     GIVE_UP = "give up"
@@ -68,12 +67,11 @@ class Transition:
 
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
-    Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due"),
-    Transition(Event.START, (Status.RUNNING,), Status.RUNNING, "a child gets it: attempts + 1"),
+    Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due: attempts + 1"),
     Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
     Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "no attempts left, or a permanent error"),
-    Transition(Event.RETURN, (Status.RUNNING,), Status.QUEUED, "never started: attempts stay"),
+    Transition(Event.RETURN, (Status.RUNNING,), Status.QUEUED, "never started: attempts - 1"),
     Transition(Event.RELEASE, (Status.RUNNING,), Status.QUEUED, "its tick stops, or a snooze: attempts - 1"),
     Transition(Event.POSTPONE, (Status.RUNNING,), Status.FAILED, "does not fit this code: attempts - 1"),
     Transition(Event.DROP, (Status.RUNNING,), Status.CANCELLED, "its tick stops, and on_stop = drop"),
@@ -142,7 +140,6 @@ class RunState:
 
     attempts: int
     max_attempts: int
-    started: bool
     cancel_requested: bool
     releases: int
     lease_expiries: int
@@ -153,7 +150,7 @@ class RunState:
 class Decision:
     """What the write that ends the attempt must contain.
 
-    ``wait`` None leaves ``run_at`` unchanged. ``outcome`` None means that there is no attempt to record.
+    ``wait`` None leaves ``run_at`` unchanged. ``outcome`` is that of the attempt.
     """
 
     event: Event
@@ -162,7 +159,7 @@ class Decision:
     releases: int
     lease_expiries: int
     wait: timedelta | None
-    outcome: Outcome | None
+    outcome: Outcome
     error_type: str | None
     error: str | None
 
@@ -180,10 +177,7 @@ def decide(
     if result.outcome is Outcome.SUCCEEDED:
         return _decision(run, Event.SUCCEED, result, releases=0, lease_expiries=0)
     if run.cancel_requested:
-        outcome = Outcome.CANCELLED if run.started else None
-        return replace(_decision(run, Event.CANCEL, result), outcome=outcome)
-    if not run.started:
-        return replace(_decision(run, Event.RETURN, result), outcome=None, error=None, error_type=None)
+        return replace(_decision(run, Event.CANCEL, result), outcome=Outcome.CANCELLED)
     if result.outcome is Outcome.SNOOZED:
         wait = result.wait or timedelta(0)
         return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+
+from jobrunner.errors import UsageError
 
 LAST_ERROR_CHARACTERS = 500
 
+_WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # C0 and C1 controls, and the characters that reorder or hide text on a terminal.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -43,6 +47,21 @@ def visible_block(text: str) -> str:
 def iso_instant(value: datetime) -> str:
     """An instant for programs: ISO 8601 in UTC, ending in Z."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def whole_number(text: str, least: int, most: int) -> int:
+    """A number in plain digits, unlike Python's own reading, which takes 1_0. Raises UsageError."""
+    if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
+        raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The one of these words that was probably meant; None: none of them is so much like it."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word[:200], list(known), n=1, cutoff=likeness)
+    return found[0] if found else None
 
 
 def _escape(match: re.Match[str]) -> str:

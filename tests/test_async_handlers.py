@@ -13,7 +13,9 @@ def app(app: App) -> App:
     return app
 
 
-def test_many_run_at_once_in_one_child_and_take_no_places(jobrunner: Commands, app: App, database: Database) -> None:
+def test_many_async_runs_work_at_once_in_one_child_and_take_no_permits(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     runs = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(30)]
     tick = jobrunner.start("tick", "--concurrency", "1")
     wait_for_attempts(app, 30)
@@ -68,7 +70,7 @@ def test_a_timeout_cancels_that_one_only(jobrunner: Commands, app: App, database
     assert len({line.pid for line in app.trace()}) == 1
 
 
-def test_cancel_stops_one_and_leaves_its_neighbours(jobrunner: Commands, app: App, database: Database) -> None:
+def test_cancelling_an_async_run_stops_that_run_only(jobrunner: Commands, app: App, database: Database) -> None:
     one, other = (queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(2))
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})
     wait_until_running(database, one)
@@ -98,7 +100,7 @@ def test_a_lost_lease_stops_its_own_run_only(jobrunner: Commands, app: App, data
 
 
 @pytest.mark.promise("P9")
-def test_a_stopped_tick_hands_async_runs_back_uncharged(jobrunner: Commands, app: App, database: Database) -> None:
+def test_a_stopped_tick_returns_async_runs_uncharged(jobrunner: Commands, app: App, database: Database) -> None:
     runs = [queue(database, "hold", {"path": str(app.path("never"))}) for _ in range(5)]
     tick = jobrunner.start("tick", "--grace", "100ms")
     wait_for_attempts(app, 5)

@@ -1,4 +1,4 @@
-"""When the child of many async runs has to be killed, or dies: who is charged, and that the others are not."""
+"""When the child of many async runs is killed or dies, the run that caused it is charged, and the others are not."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ async def crash(ctx: Context, how: str):
     if how == "abort":
         os.abort()
     if how == "thread":
-        # Past the loop's knowledge: nobody's turn.
+        # In another thread, so that the event loop is running no run at that moment.
         threading.Timer(0.1, lambda: os.kill(os.getpid(), 9)).start()
         await asyncio.sleep(600)
 """
@@ -96,7 +96,7 @@ def assert_uncharged_and_succeeded(database: Database, run_id: int) -> None:
 
 
 @pytest.mark.promise("P6", "P7", "P8")
-def test_one_that_will_not_be_cancelled_is_killed_and_its_neighbours_start_again_uncharged(
+def test_an_async_run_that_ignores_its_cancellation_is_killed_and_the_others_start_again_uncharged(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     held = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(3)]
@@ -114,7 +114,7 @@ def test_one_that_will_not_be_cancelled_is_killed_and_its_neighbours_start_again
 
 
 @pytest.mark.promise("P7", "P8")
-def test_a_busy_neighbour_that_shares_the_loop_is_not_taken_for_one_that_holds_it(
+def test_a_busy_run_that_shares_the_event_loop_is_not_charged_for_blocking_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     busy, stubborn = queue(database, "busy", {"path": str(app.path("go"))}), queue(database, "stubborn")
@@ -127,21 +127,21 @@ def test_a_busy_neighbour_that_shares_the_loop_is_not_taken_for_one_that_holds_i
 
 
 @pytest.mark.promise("P7", "P8")
-def test_one_that_holds_the_loop_is_charged_and_not_the_one_whose_time_ran_out_for_it(
+def test_a_run_that_blocks_the_event_loop_is_charged_and_not_the_run_that_times_out_for_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     held = queue(database, "hold", {"path": str(app.path("go"))})
-    # In one claim by age: it waits in the loop before the other holds it.
+    # One claim takes them by age: this one waits in the event loop before the other blocks it.
     brief = queue(database, "brief")
     block = queue(database, "block")
     tick = jobrunner.start("tick")
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [block])
     attempt = attempt_of(database, block)
     assert attempt["error_type"] == "blocked_loop"
-    assert "2 other(s)" in attempt["error"]
+    assert "2 other run(s)" in attempt["error"]
     assert "in block" in attempt["traceback"]
     assert attempt["output"] == "about to block\n"
-    # The brief one gets another chance, with its whole time, and then is to blame itself.
+    # The brief run gets a new attempt with its whole time, and then it times out itself.
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [brief])
     assert [each["outcome"] for each in attempts_of(database, brief)] == ["released", "timed_out"]
     app.release("go")
@@ -182,12 +182,12 @@ def test_one_that_crashes_the_child_is_charged_alone(
 
 
 @pytest.mark.promise("P7", "P8")
-def test_when_nobody_knows_who_it_was_they_run_one_at_a_time_until_it_shows(
+def test_async_runs_work_one_at_a_time_when_it_is_unknown_which_one_has_ended_the_child(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.release("go")
     crash = queue(database, "crash", {"how": "thread"}, max_attempts=1)
-    # At work beside it at first: they only end when the file is there.
+    # They are at work together with it at first, because they only end when the file is there.
     held = [queue(database, "hold", {"path": str(app.path("later"))}) for _ in range(3)]
     tick = jobrunner.start("tick")
     database.wait_until("SELECT finished_at FROM job_runs WHERE id = ?", [crash])
@@ -219,9 +219,7 @@ def test_async_runs_of_a_killed_tick_are_recovered_and_none_works_on(
 
 
 @pytest.mark.promise("P6", "P8")
-def test_async_handlers_end_themselves_when_their_tick_stands_still(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_async_handlers_end_when_their_tick_stalls(jobrunner: Commands, app: App, database: Database) -> None:
     run_id = queue(database, "brief")
     tick = jobrunner.start("tick", "--grace", "500ms")
     (line,) = wait_for(app.trace, 30, "the handler is at work")

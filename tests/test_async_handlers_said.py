@@ -1,4 +1,4 @@
-"""What an ``async def`` handler writes, tells, returns and leaves behind is its own run's."""
+"""What an ``async def`` handler prints, reports, returns and leaves behind belongs to its own run."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_output_is_attributed_to_the_run_that_wrote_it(jobrunner: Commands, app:
         assert "bound" in attempt["output"]
 
 
-def test_a_flood_of_output_of_many_runs_blocks_nobody_and_keeps_its_end(
+def test_a_flood_of_output_of_many_runs_blocks_no_run_and_keeps_its_end(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """Parent and child once waited for each other: one wrote runs, the other output, and neither read."""

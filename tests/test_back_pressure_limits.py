@@ -11,7 +11,7 @@ from harness.back_pressure import HANDLERS, dropped, limit, waiting
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.children.protocol import policy_of
-from jobrunner.errors import ConfigurationError
+from jobrunner.errors import UsageError
 from jobrunner.jobs.policy import make_policy
 from jobrunner.model import MOST_WAITING
 
@@ -243,13 +243,13 @@ def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database
         ({"max_waiting": "many"}, "leave it out for no limit"),
         ({"when_full": "dorp"}, "not 'dorp'; the nearest is 'drop'"),
         ({"when_full": "Refused"}, "the nearest is 'refuse'"),
-        ({"when_full": None}, "'refuse' or 'drop', not None"),
+        ({"when_full": None}, "'refuse', 'drop', not None"),
         ({"on_stop": "realise"}, "not 'realise'; the nearest is 'release'"),
         ({"on_stop": "DROP"}, "the nearest is 'drop'"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_nearest_right_one(wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=next(iter(wrong))) as error:
+    with pytest.raises(UsageError, match=next(iter(wrong))) as error:
         make_policy("echo", **wrong)
     assert words in str(error.value)
 
@@ -267,5 +267,5 @@ def test_a_forged_handshake_of_a_child_is_no_policy(name: str) -> None:
     data = json.loads(json.dumps(policy.as_data()))
     assert policy_of(data) == policy
     for value in FORGED[name]:
-        with pytest.raises(ConfigurationError, match=name):
+        with pytest.raises(UsageError, match=name):
             policy_of({**data, name: value})

@@ -82,13 +82,13 @@ def test_a_broken_module_is_named_by_every_command_that_needs_it(
 def test_what_is_no_name_of_a_module_is_called_so(jobrunner: Commands, app: App, database: Database) -> None:
     # Were it taken for a path, this would be found and run.
     app.folder.with_name("evil.py").write_text("open('evil-was-here', 'w')")
-    refuse(jobrunner, database, "handlers,../evil", "'../evil'", "no module's name")
+    refuse(jobrunner, database, "handlers,../evil", "'../evil'", "not the name of a module")
     assert not (jobrunner.home / "evil-was-here").exists()
     for name in NO_NAMES:
         done = jobrunner("jobs", env={"JOBRUNNER_IMPORT": f"handlers,{name}"}, check=False)
         assert (name, done.returncode, done.stdout, done.stderr.count("\n")) == (name, 78, "", 1)
         assert repr(name) in done.stderr
-        assert "no module's name" in done.stderr
+        assert "not the name of a module" in done.stderr
 
 
 def test_a_module_that_is_not_there_is_named(jobrunner: Commands, database: Database) -> None:

@@ -1,11 +1,11 @@
-"""A connection of the application's own that is lost costs two runs at most, and not all that its child still gets."""
+"""A handler's own connection that is lost costs two runs at most, and not all that its child still gets."""
 
 import pytest
 
 from harness import App, Commands, Database
 from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent
-from jobrunner.children.inside.reports import tells_of_a_closed_connection
+from jobrunner.children.inside.reports import shows_closed_connection
 from jobrunner.children.messages import Report
 
 HANDLERS = """
@@ -59,6 +59,6 @@ def test_a_child_whose_connection_is_closed_fails_two_runs_and_a_fresh_one_does_
         "(2013, 'Lost connection to MySQL server during query')",
     ],
 )
-def test_what_drivers_say_of_a_connection_that_is_gone_is_understood(error: str) -> None:
-    assert tells_of_a_closed_connection(Report(1, "failed", error=error))
-    assert not tells_of_a_closed_connection(Report(1, "failed", error="the shop is closed"))
+def test_error_messages_of_drivers_about_a_closed_connection_are_recognized(error: str) -> None:
+    assert shows_closed_connection(Report(1, "failed", error=error))
+    assert not shows_closed_connection(Report(1, "failed", error="the shop is closed"))

@@ -26,7 +26,7 @@ def crontab(name: str) -> parse.Crontab:
 def taken(name: str, user: str | None = None) -> convert.Takeover:
     user = user or USERS.get(name, "root")
     home = "/root" if user == "root" else f"/home/{user}"
-    return convert.take_over(crontab(name), convert.Host(user, home, "Europe/Berlin", lambda *_: False))
+    return convert.take_over(crontab(name), convert.Host(user, home, "Europe/Berlin"))
 
 
 def compare(path: Path, text: str) -> None:
@@ -57,8 +57,8 @@ def test_our_own_reader_reads_back_every_job_with_its_schedule(name: str, tmp_pa
     assert len(read.commands) == len(declared) == len(jobs)
     for job in jobs:
         command, said = read.commands[job.name], declared[job.name]
-        words = ("/bin/sh", "-c", job.command) if isinstance(job.command, str) else job.command
-        assert (command.argv, command.stdin, str(command.cwd), command.env) == (words, job.stdin, job.cwd, job.env)
+        assert command.argv == ("/bin/sh", "-c", job.command)
+        assert (command.stdin, str(command.cwd), command.env) == (job.stdin, job.cwd, job.env)
         assert (command.policy.timeout, command.policy.max_attempts) == (None, 1)
         assert (said.schedule, said.timezone, said.description) == (job.schedule, job.timezone, job.description)
         assert (said.policy.misfire, said.policy.overlap) == ("skip", "allow")

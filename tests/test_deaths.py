@@ -66,7 +66,7 @@ def test_a_child_that_dies_before_within_or_after_any_frame_costs_at_most_the_ru
     app.imports = "dying,handlers"
     app.add(TELL)
     died = 0
-    # Two that never greet end a tick: one of them each.
+    # Two children without a handshake end a tick, so each tick gets one of them.
     for handshake, working in zip(HANDSHAKE, zip(WORKING[::2], WORKING[1::2], strict=True), strict=True):
         moments = [handshake, *working]
         insert_runs(database, 20, "tell")
@@ -88,7 +88,7 @@ def ends_of_all(database: Database) -> Any:
 
 
 SLOW_SECONDS = 3.0
-"""Longer than a child may keep a run that it neither reports nor leaves in its line."""
+"""Longer than a child may keep a run that it neither reports nor leaves in its queue."""
 
 
 @pytest.mark.promise("P7", "P8")

@@ -8,7 +8,7 @@ import pytest
 
 from harness import App, Commands, Database
 from jobrunner.errors import ConfigurationError
-from jobrunner.settings import file_owner
+from jobrunner.settings import files
 
 DEPLOY, ME, OTHER = 1001, 1002, 1003
 JUDGED = [
@@ -38,10 +38,10 @@ def test_a_file_that_somebody_else_may_write_is_refused_by_the_rule_of_cron(
     monkeypatch.setattr(os, "getegid", lambda: user)
     found = SimpleNamespace(st_uid=owner, st_gid=group, st_mode=0o100000 | mode)
     if wrong is None:
-        file_owner.check(found, "the file")  # type: ignore[arg-type] # it reads no more of a stat
+        files.check_owner(found, "the file")  # type: ignore[arg-type] # it reads no more of a stat
         return
     with pytest.raises(ConfigurationError, match=f"^the file .*{wrong}"):
-        file_owner.check(found, "the file")  # type: ignore[arg-type] # it reads no more of a stat
+        files.check_owner(found, "the file")  # type: ignore[arg-type] # it reads no more of a stat
 
 
 def test_nothing_is_run_by_a_file_that_others_may_write(

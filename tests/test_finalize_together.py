@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, ExceptionContext, event
 
 from harness import Database, sqlite_only
-from harness.at_work import LEASE, OWNER, running
+from harness.at_work import LEASE, OWNER, end_attempt, running
 from harness.invariants import outcomes, snapshot, statuses
 from harness.tick_parts import tick_parts
 from jobrunner import clock
@@ -44,16 +44,12 @@ class Case:
 
     ending: AttemptResult
     found: dict[str, object]
-    outcome: str | None
+    outcome: str
     columns: Callable[[Database], dict[str, object]] = lambda _: {}
 
 
 def cancel_requested(database: Database) -> dict[str, object]:
     return {"cancel_requested_at": database.now()}
-
-
-def not_started(_: Database) -> dict[str, object]:
-    return {"started_at": None, "attempts": 0}
 
 
 def suspect(_: Database) -> dict[str, object]:
@@ -103,13 +99,6 @@ CASES = {
     ),
     "discarded": Case(AttemptResult(Outcome.DISCARDED, **ERROR), {"status": "dead", **BLAMED}, "discarded"),
     "cancelled": Case(AttemptResult(Outcome.FAILED, **ERROR), {"status": "cancelled"}, "cancelled", cancel_requested),
-    "cancelled, not started": Case(
-        AttemptResult(Outcome.RELEASED),
-        {"status": "cancelled"},
-        None,
-        lambda database: not_started(database) | cancel_requested(database),
-    ),
-    "handed back": Case(AttemptResult(Outcome.RELEASED), {"status": "queued"}, None, not_started),
     "released": Case(
         AttemptResult(Outcome.RELEASED, "released", "stopped"),
         {"status": "queued", "attempts": 0, "releases": 5},
@@ -150,7 +139,7 @@ def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database
     answers = store.write(lambda connection: finalize.finalize_all(connection, OWNER, ends[::-1]))[::-1]
     for (name, lease), answer in zip(together.items(), answers, strict=True):
         case = CASES[name]
-        store.write(lambda each, lease=alone[name], ending=case.ending: finalize.finalize(each, OWNER, lease, ending))
+        store.write(lambda each, lease=alone[name], ending=case.ending: end_attempt(each, OWNER, lease, ending))
         as_one = compared(database, alone[name].run_id, before_alone[name])
         assert compared(database, lease.run_id, before[name]) == as_one, name
         (run,), attempts = snapshot(database, lease.run_id)

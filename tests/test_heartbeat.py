@@ -1,4 +1,4 @@
-"""The heartbeat promises its tick no more time than the database has given, and none to a tick that is stuck."""
+"""The heartbeat: a lease lasts as long as the database has granted, and a stuck tick does not renew its leases."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,8 +23,8 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.promise("P6")
-def test_leases_end_while_the_main_loop_stands_still_and_are_renewed_when_it_turns_again(database: Database) -> None:
-    """A parent that is stuck must not hold its runs for ever only since one of its threads is not."""
+def test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on(database: Database) -> None:
+    """A stuck parent must not keep its leases only because its heartbeat thread goes on."""
     lease = timedelta(seconds=1.2)
     beaten = "SELECT heartbeat_at IS NOT NULL AS beaten FROM job_runs"
     (held,) = running(database, 1, locked_until=database.now() + lease)
@@ -42,7 +42,7 @@ def test_leases_end_while_the_main_loop_stands_still_and_are_renewed_when_it_tur
 
 @pytest.mark.promise("P2")
 def test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost(database: Database) -> None:
-    """Before it does anything else: what its handlers have done meanwhile may be somebody else's to do."""
+    """It must learn that before it does anything else, because another tick may have the run by now."""
     held, lost = running(database, 2)
     database.execute("UPDATE job_runs SET lease_token = ? WHERE id = ?", ["n" * 32, lost.run_id])
     with tick_parts(database, 40 * MINUTE) as tick:
@@ -56,7 +56,7 @@ def test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost(datab
 
 
 @pytest.mark.promise("P2")
-def test_a_stale_owner_prolongs_no_lease_of_another_one_and_says_nothing_of_its_run(database: Database) -> None:
+def test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run(database: Database) -> None:
     (stale,) = running(database, 1)
     database.execute("UPDATE job_runs SET lease_token = ?", ["n" * 32])
     before = snapshot(database, stale.run_id)
@@ -65,7 +65,6 @@ def test_a_stale_owner_prolongs_no_lease_of_another_one_and_says_nothing_of_its_
         assert store.write(lambda each: holding.renew(each, [stale], MINUTE)) == holding.Renewal({}, set())
         store.write(lambda each: holding.report(each, {stale: {"output": "so"}}))
         assert store.write(lambda each: claims.give_back(each, stale.token)).runs == 0
-        assert not store.write(lambda each: claims.start(each, stale))
     assert snapshot(database, stale.run_id) == before
 
 
@@ -96,7 +95,7 @@ def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_wer
 
 
 @pytest.mark.promise("P2")
-def test_so_it_is_where_a_claim_or_a_finalize_renews_it_along_the_way(database: Database) -> None:
+def test_the_age_of_a_lease_is_counted_likewise_where_a_claim_or_a_finalize_renews_it(database: Database) -> None:
     """On SQLite, where a heartbeat could starve; on PostgreSQL neither of them renews anything."""
     held, ended = running(database, 2)
     with tick_parts(database, MINUTE) as tick:
@@ -118,11 +117,11 @@ def test_so_it_is_where_a_claim_or_a_finalize_renews_it_along_the_way(database: 
 
 
 @pytest.mark.promise("P2", "P6")
-def test_a_handler_is_told_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_just_before_its_end(
+def test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_before_its_end(
     database: Database,
 ) -> None:
     killed: list[str] = []
-    shares = {"fresh": 0.7, "told": 0.8, "killed": 0.95}
+    shares = {"fresh": 0.7, "stopped": 0.8, "killed": 0.95}
     leases = dict(zip(shares, running(database, len(shares)), strict=True))
     with tick_parts(database, MINUTE) as tick:
         beating = tick.heartbeat
@@ -132,6 +131,6 @@ def test_a_handler_is_told_at_three_quarters_of_a_lease_that_is_not_renewed_and_
         for _ in range(2):
             beating._fence()
         news = [beating.news.get_nowait() for _ in range(beating.news.qsize())]
-        told = [(each, held.lease) for each, held in news]
-        assert told == [(News.UNRENEWED, leases["told"]), (News.UNRENEWED, leases["killed"])]
+        posted = [(each, held.lease) for each, held in news]
+        assert posted == [(News.UNRENEWED, leases["stopped"]), (News.UNRENEWED, leases["killed"])]
         assert set(killed) == {"killed"}

@@ -250,7 +250,7 @@ ENDS = {
     "forge_progress": End("succeeded"),
     "forge_nan": crash("lost its channel to the tick", signal.SIGKILL),
     "forge_wait": End("snoozed"),
-    "forge_outcome": End("failed", "bad_report", None, "its child's report makes no sense"),
+    "forge_outcome": End("failed", "bad_report", None, "the report of its child is invalid"),
     "forge_anything": End("succeeded"),
     "forge_times": End("snoozed"),
     "forge_result": End("succeeded"),

@@ -48,9 +48,9 @@ BROKEN = {
     "is_wrong": ("def broken(:\n", "SyntaxError"),
     "needs_another": ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
     "floods": ("print('x' * 50_000_000)\nraise RuntimeError('after the flood')\n", "after the flood"),
-    "greets": (GREET, "makes no sense"),
-    "greets_with_a_list": (ODD_POLICIES.format(odd="'job_type': []"), "makes no sense"),
-    "greets_with_a_word": (ODD_POLICIES.format(odd="'concurrency': 'x'"), "makes no sense"),
+    "greets": (GREET, "its handshake is invalid"),
+    "greets_with_a_list": (ODD_POLICIES.format(odd="'job_type': []"), "its handshake is invalid"),
+    "greets_with_a_word": (ODD_POLICIES.format(odd="'concurrency': 'x'"), "its handshake is invalid"),
     "hides": (HIDE, "it did not finish within 2s"),
 }
 # What a module may do all the same.

@@ -224,7 +224,7 @@ def test_an_application_that_enqueues_sees_a_changed_file(jobrunner: Commands, a
     file = write_jobs(app, "[settings]\npayload_limit = 10\n")
     script = f"""
 import os, pathlib, time
-from jobrunner import config
+from jobrunner.settings import config
 file = pathlib.Path({str(file)!r})
 print(config.load(os.environ).payload_limit)
 file.write_text("[settings]\\npayload_limit = 2000\\n")

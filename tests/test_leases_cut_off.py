@@ -160,7 +160,7 @@ def test_a_claim_whose_commit_got_no_answer_is_given_back(
     assert wait_for_exit(process, 0) == ""
     assert outcomes(database, run_id) == ["succeeded"]
     assert [line.attempt for line in app.trace()] == [1]
-    assert "unanswered claim given back" in [line.get("result") for line in read_log(app.path("log"))]
+    assert "unanswered claim returned" in [line.get("result") for line in read_log(app.path("log"))]
     assert_consistent(database)
 
 

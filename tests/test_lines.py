@@ -1,4 +1,4 @@
-"""Short runs are handed to a child several at a time; what is promised of a run holds as if each came alone."""
+"""Short runs are prefetched, several for a child; every promise holds as if each run came alone."""
 
 import hashlib
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ def quick_handlers(app: App) -> None:
 
 
 @pytest.mark.promise("P1", "P12")
-@pytest.mark.parametrize("places", [1, 3])
-def test_many_short_runs_are_attempted_once_each_by_no_more_children_than_places(
-    jobrunner: Commands, app: App, database: Database, places: int
+@pytest.mark.parametrize("permits", [1, 3])
+def test_many_short_runs_are_attempted_once_each_by_no_more_children_than_permits(
+    jobrunner: Commands, app: App, database: Database, permits: int
 ) -> None:
     ids = insert_runs(database, 200, "quick")
-    jobrunner.tick("--concurrency", places)
+    jobrunner.tick("--concurrency", permits)
     assert ends(database, ids) == {("succeeded", 1, 1): 200}
     assert begun(app) == dict.fromkeys(ids, 1)
-    assert len({line.pid for line in app.trace()}) <= places
+    assert len({line.pid for line in app.trace()}) <= permits
     assert_consistent(database)
 
 
@@ -36,14 +36,14 @@ def test_short_runs_are_claimed_several_at_a_time(jobrunner: Commands, database:
 
 
 @pytest.mark.promise("P1", "P6")
-def test_runs_behind_a_slow_one_are_given_back_to_whoever_is_idle(
+def test_queued_runs_behind_a_slow_run_are_returned_and_another_host_runs_them(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     warm_up(database)
     head = queue_head(database, act="hold", path=str(app.path("go")))
     followers = insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", env=ONE)
-    wait_for(app.path(f"trace-line-{head}").exists, 30, "a line behind the head")
+    wait_for(app.path(f"trace-queue-{head}").exists, 30, "a queue behind the head")
     wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
     assert status_of(database, head) == "running"
     jobrunner.tick(env={**ONE, "JOBRUNNER_HOST": "other"})
@@ -99,7 +99,7 @@ def test_strict_begins_a_run_when_the_one_before_is_written(
     jobrunner.tick(*(["--strict"] if said == "flag" else []), env=env)
     assert ends(database, ids) == {("succeeded", 1, 1): 50}
     others = [run_of(database, run_id)["result"]["others"] for run_id in ids]
-    # Without it others do wait, or are done and not written yet.
+    # Without it other runs are queued, or have ended and are not written yet.
     assert (max(others) == 0) == (said in STRICT)
 
 
@@ -115,9 +115,9 @@ def digest(ctx: Context, text: str):
 
 
 @pytest.mark.promise("P1", "P13")
-@pytest.mark.parametrize("places", [1, 3])
-def test_payloads_too_long_for_the_line_arrive_whole_among_short_ones(
-    jobrunner: Commands, app: App, database: Database, places: int
+@pytest.mark.parametrize("permits", [1, 3])
+def test_payloads_too_long_for_the_prefetch_queue_arrive_whole_among_short_ones(
+    jobrunner: Commands, app: App, database: Database, permits: int
 ) -> None:
     app.add(DIGEST)
     # 65 536 bytes are the longest message. An umlaut takes six of them.
@@ -125,7 +125,7 @@ def test_payloads_too_long_for_the_line_arrive_whole_among_short_ones(
     wanted = [str(n % 10) * size for n, size in enumerate(sizes)]
     wanted += ["ä" * 10_800, "ä" * 10_950, "ä" * 40_000]
     texts = {queue(database, "digest", {"text": text}): text for text in wanted}
-    jobrunner.tick("--concurrency", places)
+    jobrunner.tick("--concurrency", permits)
     assert ends(database, list(texts)) == {("succeeded", 1, 1): len(texts)}
     results = {row["id"]: row["result"] for row in database.query("SELECT id, result FROM job_runs")}
     assert results == {run_id: hashlib.sha256(text.encode()).hexdigest() for run_id, text in texts.items()}
@@ -172,7 +172,7 @@ def most_at_work(app: App, *kinds: str) -> int:
 
 
 @pytest.mark.promise("P2")
-def test_lines_of_two_ticks_use_no_more_than_the_places_of_their_host(
+def test_two_prefetching_ticks_use_no_more_than_the_permits_of_their_host(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(SPANS)
@@ -189,7 +189,9 @@ def test_lines_of_two_ticks_use_no_more_than_the_places_of_their_host(
 
 
 @pytest.mark.promise("P2")
-def test_lines_and_commands_share_the_places_of_their_host(jobrunner: Commands, app: App, database: Database) -> None:
+def test_prefetched_runs_and_commands_share_the_permits_of_their_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.add(SPANS)
     app.path("jobrunner.toml").write_text(COMMAND)
     insert_runs(database, 200, "span")
@@ -216,6 +218,6 @@ def test_slow_runs_are_not_kept_back_by_a_stream_of_short_ones(
     jobrunner.tick("--concurrency", "2")
     assert statuses(database) == {"succeeded": 2103}
     order = [line.run_id for line in app.trace()]
-    places = [order.index(run_id) for run_id in slow]
-    # Its turn is after those that were due before; of what is due later a few lines full may come first.
-    assert all(place <= rank + 300 for place, rank in zip(places, (0, 701, 1402), strict=True)), places
+    positions = [order.index(run_id) for run_id in slow]
+    # Each slow run comes after those that were due before it. A few full queues of later runs may come before it, too.
+    assert all(at <= rank + 300 for at, rank in zip(positions, (0, 701, 1402), strict=True)), positions

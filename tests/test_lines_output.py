@@ -1,4 +1,4 @@
-"""What each of many runs in one process has written is told apart, whatever a neighbour does to the streams."""
+"""The outputs of many runs in one process are kept apart, whatever another run does to the streams."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Runs that wait behind another in a child's line: whatever goes wrong with that one, they neither pay nor get lost."""
+"""Queued runs behind a run that goes wrong: they are neither charged nor lost."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, wait_for
 from harness.handlers_rows import attempt_of, queue, status_of
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
-from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_line, warm_up
+from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_queue, warm_up
 from harness.stops import wait_until_gone
 
 
@@ -26,7 +26,7 @@ def begun_of(app: App, run_ids: list[int]) -> dict[int, int]:
 
 
 def make_all_due(database: Database) -> int:
-    """How many runs wait for a further attempt; they are due now."""
+    """Make all failed runs due now; returns how many there are."""
     return database.execute("UPDATE job_runs SET run_at = ? WHERE status = 'failed'", [database.now()])
 
 
@@ -45,7 +45,7 @@ def test_a_crash_amid_short_runs_is_charged_to_that_run_alone(
     assert {attempt_of(database, run_id)["error_type"] for run_id in crashing} == {"crashed"}
     assert ends(database, others) == {("succeeded", 1, 1): 100}
     assert begun(app) == dict.fromkeys([*crashing, *others], 1)
-    assert any(app.path(f"trace-line-{run_id}").exists() for run_id in crashing)
+    assert any(app.path(f"trace-queue-{run_id}").exists() for run_id in crashing)
     assert_consistent(database)
 
 
@@ -71,12 +71,12 @@ def test_a_timeout_amid_short_runs_ends_that_run_alone(jobrunner: Commands, app:
     assert attempt_of(database, hanging)["outcome"] == "timed_out"
     assert ends(database, others) == {("succeeded", 1, 1): 80}
     assert begun(app) == dict.fromkeys([hanging, *others], 1)
-    assert app.path(f"trace-line-{hanging}").exists()
+    assert app.path(f"trace-queue-{hanging}").exists()
     assert_consistent(database)
 
 
 @pytest.mark.promise("P2", "P6")
-def test_a_child_whose_parent_stood_still_begins_nothing_that_is_somebody_elses(
+def test_a_child_whose_parent_has_stalled_begins_no_run_of_another_owner(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     settings = {**ONE, **sqlite_file(database), "JOBRUNNER_LEASE": "3s", "JOBRUNNER_HOST": "stopped"}
@@ -85,7 +85,7 @@ def test_a_child_whose_parent_stood_still_begins_nothing_that_is_somebody_elses(
     head = queue_head(database, act="signal", number=signal.SIGSTOP, path=go)
     followers = insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", env=settings)
-    waiting = wait_for_line(app, database, head, followers)
+    waiting = wait_for_queue(app, database, head, followers)
     assert waiting
     count = f"SELECT count(*) FROM job_recoverable WHERE id IN ({', '.join('?' * len(waiting))})"
     wait_for(lambda: database.value(count, waiting) == len(waiting), 30, "the end of all leases")
@@ -96,11 +96,11 @@ def test_a_child_whose_parent_stood_still_begins_nothing_that_is_somebody_elses(
     assert ends(database, waiting) == {("succeeded", 2, 2): len(waiting)}
     assert begun_of(app, followers) == dict.fromkeys(followers, 1)
     app.release("go")
-    # The child goes on at once; its parent still stands still.
-    wait_for(app.path("trace-line-end").exists, 20, "the child to take what is in its line")
+    # The child goes on at once, while its parent is still stopped.
+    wait_for(app.path("trace-queue-end").exists, 20, "the child to take what is in its queue")
     os.kill(tick.pid, signal.SIGCONT)
     stdout, stderr = tick.communicate(timeout=30)
-    # Where it was stopped within a transaction, the server has ended its session meanwhile, and it says so.
+    # If it was stopped within a transaction, the server has ended its session meanwhile, and the tick says so.
     was_cut = "lost the connection" in stderr and isinstance(database, PostgresDatabase)
     assert (tick.returncode, stdout, stderr.count("\n")) == ((69, "", 1) if was_cut else (0, "", 0))
     assert begun_of(app, followers) == dict.fromkeys(followers, 1)
@@ -108,14 +108,14 @@ def test_a_child_whose_parent_stood_still_begins_nothing_that_is_somebody_elses(
 
 
 @pytest.mark.promise("P2")
-def test_a_follower_that_is_cancelled_while_the_parent_stands_still_is_never_begun(
+def test_a_queued_run_that_is_cancelled_while_the_parent_stalls_is_never_begun(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     warm_up(database)
     head = queue_head(database, act="signal", number=signal.SIGSTOP, path=str(app.path("go")))
     followers = insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", env=ONE | sqlite_file(database))
-    cancelled = wait_for_line(app, database, head, followers)[-1]
+    cancelled = wait_for_queue(app, database, head, followers)[-1]
     jobrunner("cancel", cancelled)
     assert status_of(database, cancelled) == "running"
     os.kill(tick.pid, signal.SIGCONT)
@@ -131,12 +131,12 @@ def test_a_follower_that_is_cancelled_while_the_parent_stands_still_is_never_beg
 
 
 @pytest.mark.promise("P9")
-def test_a_stop_gives_the_followers_back_at_once(jobrunner: Commands, app: App, database: Database) -> None:
+def test_a_stop_signal_returns_the_queued_runs_at_once(jobrunner: Commands, app: App, database: Database) -> None:
     warm_up(database)
     head = queue_head(database, act="signal", number=signal.SIGTERM, path=str(app.path("go")))
     followers = insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", "--grace", "60s", env=ONE)
-    wait_for(app.path(f"trace-line-{head}").exists, 30, "a line behind the head")
+    wait_for(app.path(f"trace-queue-{head}").exists, 30, "a queue behind the head")
     wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
     assert (tick.poll(), status_of(database, head)) == (None, "running")
     app.release("go")
@@ -150,7 +150,7 @@ def test_a_stop_gives_the_followers_back_at_once(jobrunner: Commands, app: App, 
 
 
 @pytest.mark.promise("P1", "P7")
-def test_followers_of_a_run_that_kills_its_tick_twice_are_neither_lost_nor_dead(
+def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor_dead(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     settings = {**ONE, "JOBRUNNER_LEASE": "2s"}
@@ -230,7 +230,7 @@ def hostile(ctx: Context, act=None):
     leave_trace(ctx)
     if act is None or ctx.attempt > 1:
         return
-    note_line(ctx)
+    note_queue(ctx)
     if act == "forge":
         for run_id in range(ctx.run_id + 1, ctx.run_id + 10):
             forge(run_id, "succeeded")
@@ -249,35 +249,35 @@ def hostile(ctx: Context, act=None):
         elif act == "shut down":
             socket.socket(fileno=os.dup(number)).shutdown(socket.SHUT_RDWR)
         elif act == "write":
-            os.write(number, b"nonsense")
+            os.write(number, b"no frame")
 """
 
 
-def check_nobody_is_lost(jobrunner: Commands, app: App, database: Database, bad: int, others: list[int]) -> None:
-    """A few ticks later all have succeeded, those that waited behind the bad one, too."""
+def check_no_run_is_lost(jobrunner: Commands, app: App, database: Database, bad: int, others: list[int]) -> None:
+    """After a few ticks all runs have succeeded, also those that were queued behind the bad one."""
     for _ in range(6):
         jobrunner.tick(env=ONE, timeout=60)
         if make_all_due(database) == 0:
             break
-    assert app.path(f"trace-line-{bad}").exists()
+    assert app.path(f"trace-queue-{bad}").exists()
     assert {status for status, _, _ in ends(database, [bad, *others])} == {"succeeded"}
     assert_consistent(database)
 
 
 @pytest.mark.promise("P1", "P8")
 @pytest.mark.parametrize("act", ["read", "close", "shut down", "write", "forge", "forge both"])
-def test_whoever_meddles_with_the_line_loses_nobody(
+def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(
     jobrunner: Commands, app: App, database: Database, act: str
 ) -> None:
     app.add(QUICK + HOSTILE)
     others = warm_up(database, "hostile")
     bad = queue_head(database, "hostile", act=act)
     others += insert_runs(database, 30, "hostile")
-    check_nobody_is_lost(jobrunner, app, database, bad, others)
+    check_no_run_is_lost(jobrunner, app, database, bad, others)
 
 
 @pytest.mark.promise("P1", "P8")
-def test_runs_that_a_handler_has_stolen_do_not_wait_for_its_timeout(
+def test_runs_that_a_handler_has_read_from_the_queue_do_not_wait_for_its_timeout(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(QUICK)
@@ -285,4 +285,4 @@ def test_runs_that_a_handler_has_stolen_do_not_wait_for_its_timeout(
     bad = queue_head(database, act="steal", path="/nowhere")
     others += insert_runs(database, 30, "quick")
     # Its timeout is five minutes, and no tick of these may take one.
-    check_nobody_is_lost(jobrunner, app, database, bad, others)
+    check_no_run_is_lost(jobrunner, app, database, bad, others)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from harness.at_work import LEASE, OWNER, running
+from harness.at_work import LEASE, OWNER, end_attempt, running
 from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.plan_calls import request
@@ -83,7 +83,7 @@ def test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other
         assert (given.runs, given.locked) == (0, {locked.run_id})
         session.execute("COMMIT")
         session.execute("BEGIN")
-    assert write(store, lambda each: finalize.finalize(each, OWNER, locked, DONE)).run_id == locked.run_id
+    assert write(store, lambda each: end_attempt(each, OWNER, locked, DONE)).run_id == locked.run_id
 
 
 @pytest.mark.promise("P2", "P6", "P14", on="postgresql")

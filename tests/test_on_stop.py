@@ -52,7 +52,7 @@ def kept(ctx: Context):
         time.sleep(0.01)
     raise RuntimeError("asked to stop")
 """
-STOPPED = "stopped because the tick was told to stop; on_stop is drop"
+STOPPED = "stopped because the tick received a stop signal; on_stop is drop"
 
 
 @pytest.mark.promise("P9", "P12")

@@ -118,7 +118,7 @@ def compare(name: str, under_cron: dict[str, Any], under_tick: dict[str, Any], f
 def test_the_entries_are_printed_and_the_report_goes_to_stderr(jobrunner: Commands) -> None:
     done = from_crontab(jobrunner, "# Saves all.\n0 5 * * * backup a\n", check=True)
     jobs = tomllib.loads(done.stdout)["jobs"]
-    assert jobs["backup"]["command"] == ["backup", "a"]
+    assert (jobs["backup"]["shell"], jobs["backup"]["command"]) == (True, "backup a")
     assert jobs["backup"]["cwd"] == pwd.getpwuid(os.getuid()).pw_dir
     assert "2 lines: 1 job, 0 not taken over, 0 variables, 1 comment, 0 blank" in done.stderr
 
@@ -225,7 +225,7 @@ def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Command
     text = "1 * * * * root a\n2 * * * * nobody b\n"
     done = from_crontab(jobrunner, text, "--system", "--user", "nobody", check=False)
     (job,) = tomllib.loads(done.stdout)["jobs"].values()
-    assert (job["command"], job["env"]["PATH"]) == (["b"], "/usr/bin:/bin")
+    assert (job["command"], job["env"]["PATH"]) == ("b", "/usr/bin:/bin")
     # On most hosts that user has no home folder, which stops no job under cron either.
     home = pwd.getpwnam("nobody").pw_dir
     assert job["cwd"] == (home if os.path.isdir(home) else "/")
@@ -267,7 +267,7 @@ def test_a_crontab_from_elsewhere_is_taken_over(jobrunner: Commands, tmp_path: P
     file = tmp_path / "crontab"
     file.write_bytes(data)
     done = jobrunner("schedule", "import", file)
-    assert tomllib.loads(done.stdout)["jobs"]["a"]["command"] == ["a"]
+    assert tomllib.loads(done.stdout)["jobs"]["a"]["command"] == "a"
 
 
 def test_a_job_that_is_not_utf_8_is_listed(jobrunner: Commands, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a tick notes what it has at work: a folder that is its user's alone, or a word that there is none."""
+"""A folder, private to its user, in which a tick notes its processes; without one, a warning says so."""
 
 import json
 import os
@@ -31,10 +31,10 @@ def test_a_folder_of_somebody_else_does_not_switch_the_killing_of_leftovers_off_
         env = {"JOBRUNNER_STATE_DIR": str(taken)}
         jobrunner.enqueue("echo")
         done = jobrunner.tick(env=env)
-        assert done.stderr.startswith("jobrunner: no folder for state is this user's alone"), done
+        assert done.stderr.startswith("jobrunner: no folder for state is writable and private to this user"), done
         assert (len(done.stderr.splitlines()), str(taken) in done.stderr) == (1, True)
         status = jobrunner("status", env=env).stdout
-        assert "\nstate      no folder for state is this user's alone" in status
+        assert "\nstate      no folder for state is writable and private to this user" in status
         assert jobrunner("status", "--json", env=env).json()["state_problem"] in done.stderr
     assert list(folder.iterdir()) == []
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 3

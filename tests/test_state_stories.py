@@ -26,8 +26,6 @@ def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
 
 CLAIM = ("claim", {**asked(), "commits": True})
 SUSPECT = ("claim", {**asked(quarantined=True), "commits": True})
-CLAIM_AHEAD = ("claim_ahead", asked())
-START = ("start", {"pick": 0})
 CANCEL = ("act", {"pick": 0, "act": "cancel"})
 RETRY = ("act", {"pick": 0, "act": "retry"})
 EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
@@ -35,16 +33,12 @@ LATE = ("finalize_late", {"pick": 0, "ending": AttemptResult(Outcome.SUCCEEDED)}
 HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
 STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0, "whole": True})],
-    "cancelled ahead of its start, then given back": [CLAIM_AHEAD, CANCEL, ("give_back", {"pick": 0, "whole": True})],
     **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
-    **{f"not started, then {outcome}": [CLAIM_AHEAD, end(outcome)] for outcome in ENDS},
     "recovered, then finalized": [CLAIM, EXPIRE, LATE],
     "cancelled and recovered, then finalized": [CLAIM, CANCEL, EXPIRE, LATE],
     "finalized twice": [CLAIM, end(Outcome.SUCCEEDED), LATE],
     "finalized under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, LATE],
     "renewed under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, *HOLDS],
-    "started twice": [CLAIM_AHEAD, START, START, end(Outcome.FAILED)],
-    "started after it was lost": [CLAIM_AHEAD, EXPIRE, START],
     "poison": [step for claim in (CLAIM, CLAIM, SUSPECT) for step in (claim, EXPIRE, EXPIRE)] + [RETRY, CLAIM, SUSPECT],
     "handed back ten times": [CLAIM, end(Outcome.RELEASED)] * 10,
     "retried past its limit": [CLAIM, end(Outcome.DISCARDED), RETRY] * 6,

@@ -78,7 +78,7 @@ def test_what_is_not_done_in_time_is_handed_back_uncharged(
         row, attempt = run_of(database, run_id), attempt_of(database, run_id)
         assert (row["status"], row["attempts"], row["releases"]) == ("queued", 0, 1)
         assert (attempt["outcome"], attempt["error_type"], attempt["attempt"]) == ("released", "released", 1)
-        assert "the tick was told to stop" in attempt["error"]
+        assert "the tick received a stop signal" in attempt["error"]
         assert row["run_at"] <= database.now()
     assert app.path("trace-cleaned").exists()
     signals = {name: attempt_of(database, run_id)["exit_signal"] for name, run_id in runs.items()}

@@ -109,8 +109,8 @@ def state_problem(folders: Sequence[Path]) -> str | None:
         return None
     tried = ", ".join(map(str, folders))
     return (
-        f"no folder for state is this user's alone and can be written ({tried}): what a killed tick leaves at work is"
-        " not stopped before its run begins again; set JOBRUNNER_STATE_DIR"
+        f"no folder for state is writable and private to this user ({tried}): processes that a killed tick leaves"
+        " behind are not stopped before their runs begin again; set JOBRUNNER_STATE_DIR"
     )
 
 

@@ -46,7 +46,7 @@ def of_child(frame: Frame) -> OfChild | None:
         module = _text(frame.get("module"), _MODULE_CHARACTERS)
         return None if module is None else Importing(module)
     if kind == "import_failed":
-        return ImportFailed(_text(frame.get("error"), _MESSAGE_CHARACTERS) or "it did not say why")
+        return ImportFailed(_text(frame.get("error"), _MESSAGE_CHARACTERS) or "it gave no reason")
     if kind == "ready":
         return _handshake(frame)
     return None
@@ -81,7 +81,7 @@ def _handshake(frame: Frame) -> Handshake | ImportFailed:
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
-        return ImportFailed("its handshake makes no sense")
+        return ImportFailed("its handshake is invalid")
     return Handshake(policies, schedules, misfits)
 
 
@@ -117,7 +117,7 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
         result = _result(frame.get("result"), result_limit)
         return Report(run_id, outcome, ended_at, result=result, was_asked_to_stop=was_asked_to_stop, is_last=is_last)
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
-        return Report(run_id, "failed", ended_at, error_type="bad_report", error="its child's report makes no sense")
+        return Report(run_id, "failed", ended_at, error_type="bad_report", error="the report of its child is invalid")
     wait_seconds = _number(frame.get("wait_seconds"))
     if wait_seconds is not None and not 0 <= wait_seconds <= _LONGEST_WAIT_SECONDS:
         wait_seconds = None

@@ -181,15 +181,8 @@ def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str
 
 
 def _added(declaration: Declaration, *, is_back: bool) -> dict[str, Any]:
-    return {
-        "name": declaration.name,
-        "job_type": declaration.job_type,
-        "schedule": declaration.schedule,
-        "timezone": declaration.timezone,
-        "payload": declaration.payload,
-        "source": declaration.source,
-        "was_removed": is_back,
-    }
+    names = ("name", "job_type", "schedule", "timezone", "payload", "source")
+    return {name: getattr(declaration, name) for name in names} | {"was_removed": is_back}
 
 
 COMMANDS = (apply,)

@@ -41,11 +41,15 @@ def instant(value: datetime | None) -> str:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Print aligned columns. Control characters are escaped: the text of a job must not control the terminal."""
-    cells = [[visible("-" if cell is None else str(cell)) for cell in row] for row in rows]
+    cells = [[visible(_cell(each)) for each in row] for row in rows]
     widths = [max(len(row[index]) for row in [list(headings), *cells]) for index in range(len(headings))]
     for row in [list(headings), *cells]:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo((indent + "  ".join(padded)).rstrip())
+
+
+def _cell(value: object) -> str:
+    return instant(value) if value is None or isinstance(value, datetime) else str(value)
 
 
 def fields(values: Mapping[str, object], indent: str = "") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.cli.types import Checked, JobId, parse_run_at, read_payload, timeout_of_a_run, whole_number
+from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
@@ -17,7 +17,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.store import admin, queries
 from jobrunner.store.admin import Answer
 from jobrunner.store.enqueue import enqueue as insert_run
-from jobrunner.text import one_line, visible_block
+from jobrunner.text import one_line, visible_block, whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 _UNKNOWN = "--allow-unknown enqueues it all the same"
@@ -74,7 +74,7 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
         render.done(enqueued.id)
 
 
-_ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, required=True)
+_ids = click.argument("job_ids", metavar="JOB_ID…", type=Checked(job_id), nargs=-1, required=True)
 
 
 @click.command()
@@ -134,16 +134,16 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
 
 
 @click.command()
-@click.argument("job_id", metavar="JOB_ID", type=JobId())
+@click.argument("run_id", metavar="JOB_ID", type=Checked(job_id))
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object with all columns, attempt_log and event_log."
 )
-def show(job_id: int, as_json: bool) -> None:
+def show(run_id: int, as_json: bool) -> None:
     """Show one run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(environment.load())
-    found = database.read(lambda connection: queries.show(connection, job_id))
+    found = database.read(lambda connection: queries.show(connection, run_id))
     if found is None:
-        raise NotFoundError(f"there is no run {job_id}")
+        raise NotFoundError(f"there is no run {run_id}")
     if as_json:
         render.echo_json(found)
         return

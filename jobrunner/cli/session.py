@@ -39,7 +39,7 @@ def unopened(
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes a person must still be able to look. A tick could not work there.
-    return database, context.with_resource(watching(database, at_any_price=for_tick))
+    return database, context.with_resource(watching(database, is_required=for_tick))
 
 
 def check_answers(config: Config) -> None:

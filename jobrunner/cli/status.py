@@ -52,95 +52,54 @@ def _show(found: dict[str, Any]) -> None:
     if found["state_problem"]:
         click.echo(f"state      {visible(found['state_problem'])}")
     at = found["at"]
-    _section(
+    for row in found["running"]:
+        row["since"], row["beat"] = _ago(at, row["started_at"]), _ago(at, row["heartbeat_at"])
+        row["attempt"], row["progress"] = f"{row['attempt']} of {row['max_attempts']}", _progress(row["progress"])
+    for row in found["failing"]:
+        row["attempts"] = f"{row['attempts']} of {row['max_attempts']}"
+    for row in found["failing"] + found["dead"]:
+        row["error"] = f"{row['error_type']}: {row['last_error']}"
+    for row in found["schedules"]:
+        row["next_slot"] = next_slot(row)
+    for row in found["ticks"]:
+        row["ended"] = row["finished_at"] or "at work, or killed"
+        row["done"] = _done(row["counts"])
+    for name, (title, columns) in _SECTIONS.items():
+        if found[name]:
+            click.echo(f"\n{title}")
+            render.table(list(columns), [[row[each] for each in columns.values()] for row in found[name]])
+
+
+SCHEDULES = {
+    "NAME": "name", "TYPE": "job_type", "SCHEDULE": "schedule", "TIME ZONE": "timezone", "NEXT SLOT": "next_slot",
+    "PROBLEM": "problem",
+}  # fmt: skip
+_TYPE = {"ID": "id", "TYPE": "job_type"}
+# What of the answer is shown as a table: its title, and each heading with the field below it.
+_SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "running": (
         "running",
-        ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),
-        [
-            (
-                row["id"],
-                row["job_type"],
-                row["host"],
-                _ago(at, row["started_at"]),
-                _ago(at, row["heartbeat_at"]),
-                f"{row['attempt']} of {row['max_attempts']}",
-                _progress(row["progress"]),
-            )
-            for row in found["running"]
-        ],
-    )
-    _section(
-        "failing",
-        ("ID", "TYPE", "ATTEMPTS", "NEXT TRY", "ERROR"),
-        [
-            (
-                row["id"],
-                row["job_type"],
-                f"{row['attempts']} of {row['max_attempts']}",
-                render.instant(row["next_try_at"]),
-                _error(row),
-            )
-            for row in found["failing"]
-        ],
-    )
-    _section(
-        "dead",
-        ("ID", "TYPE", "ATTEMPTS", "SINCE", "ERROR"),
-        [
-            (row["id"], row["job_type"], row["attempts"], render.instant(row["finished_at"]), _error(row))
-            for row in found["dead"]
-        ],
-    )
-    _section(
-        "schedules",
-        ("NAME", "TYPE", "SCHEDULE", "TIME ZONE", "NEXT SLOT", "PROBLEM"),
-        [schedule_row(row) for row in found["schedules"]],
-    )
-    _section(
+        _TYPE | {"HOST": "host", "SINCE": "since", "LAST BEAT": "beat", "ATTEMPT": "attempt", "PROGRESS": "progress"},
+    ),
+    "failing": ("failing", _TYPE | {"ATTEMPTS": "attempts", "NEXT TRY": "next_try_at", "ERROR": "error"}),
+    "dead": ("dead", _TYPE | {"ATTEMPTS": "attempts", "SINCE": "finished_at", "ERROR": "error"}),
+    "schedules": ("schedules", SCHEDULES),
+    "unknown_types": (
         "waiting, but unknown on this host",
-        ("TYPE", "RUNS", "OLDEST"),
-        [(row["job_type"], row["waiting"], render.instant(row["oldest_run_at"])) for row in found["unknown_types"]],
-    )
-    _section(
+        {"TYPE": "job_type", "RUNS": "waiting", "OLDEST": "oldest_run_at"},
+    ),
+    "limits": (
         "limited",
-        ("TYPE", "WAITING", "MOST", "WHEN FULL", "DROPPED", "LAST DROPPED"),
-        [
-            (
-                row["job_type"],
-                row["waiting"],
-                row["max_waiting"],
-                row["when_full"],
-                row["dropped"],
-                render.instant(row["dropped_at"]),
-            )
-            for row in found["limits"]
-        ],
-    )
-    _section(
+        {
+            "TYPE": "job_type", "WAITING": "waiting", "MOST": "max_waiting", "WHEN FULL": "when_full",
+            "DROPPED": "dropped", "LAST DROPPED": "dropped_at",
+        },
+    ),
+    "ticks": (
         "last tick per host",
-        ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
-        [
-            (
-                row["host"],
-                render.instant(row["started_at"]),
-                "at work, or killed" if row["finished_at"] is None else render.instant(row["finished_at"]),
-                _done(row["counts"]),
-                row["error"],
-            )
-            for row in found["ticks"]
-        ],
-    )
-
-
-def schedule_row(row: dict[str, Any]) -> tuple[object, ...]:
-    """One definition for a table: name, type, schedule, zone, next slot, problem."""
-    return (
-        row["name"],
-        row["job_type"],
-        row["schedule"],
-        row["timezone"],
-        next_slot(row),
-        row["problem"],
-    )
+        {"HOST": "host", "STARTED": "started_at", "ENDED": "ended", "DONE": "done", "ERROR": "error"},
+    ),
+}  # fmt: skip
 
 
 def next_slot(row: Mapping[str, Any]) -> str:
@@ -152,12 +111,6 @@ def next_slot(row: Mapping[str, Any]) -> str:
     at = row["next_run_at"]
     # This year means that no slot will ever come.
     return "never again" if at is not None and at.year == MAXYEAR else render.instant(at)
-
-
-def _section(title: str, headings: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
-    if rows:
-        click.echo(f"\n{title}")
-        render.table(headings, rows)
 
 
 def _ago(at: datetime, then: datetime | None) -> str:
@@ -194,10 +147,6 @@ def _number(value: object) -> str:
         return f"{value:g}"
     except OverflowError:
         return f"{Decimal(value):.6g}"
-
-
-def _error(row: dict[str, Any]) -> str:
-    return f"{row['error_type']}: {row['last_error']}"
 
 
 COMMANDS = (status,)

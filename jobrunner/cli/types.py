@@ -13,31 +13,17 @@ import click
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import BadPayload, UsageError
+from jobrunner.settings.files import read_file
 
 _ID = re.compile(r"[1-9]\d{0,18}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?", re.ASCII)
 
 
 if TYPE_CHECKING:
-    _IdType = click.ParamType[int]
     _TextType = click.ParamType[Any]
 else:
-    _IdType = _TextType = click.ParamType  # generic only in the newest versions of click
-
-
-class JobId(_IdType):
-    """The id of a run: a positive whole number."""
-
-    name = "job_id"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Raises click's usage error if it is none."""
-        text = str(value)
-        if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
-            self.fail(f"{text[:40]!r} is not the id of a run; it is a positive whole number", param, ctx)
-        return int(text)
+    _TextType = click.ParamType  # generic only in the newest versions of click
 
 
 class Checked(_TextType):
@@ -58,10 +44,10 @@ class Checked(_TextType):
             self.fail(str(error), param, ctx)
 
 
-def whole_number(text: str, least: int, most: int) -> int:
-    """A number in plain digits. Python's int() would also accept 1_0. Raises UsageError."""
-    if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
-        raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
+def job_id(text: str) -> int:
+    """The id of a run. Raises UsageError."""
+    if not _ID.fullmatch(text) or int(text) > _LARGEST_ID:
+        raise UsageError(f"{text[:40]!r} is not the id of a run; it is a positive whole number")
     return int(text)
 
 
@@ -91,7 +77,9 @@ def parse_instant(text: str, or_else: str = "") -> datetime:
 def read_payload(argument: str, limit_bytes: int) -> str:
     """The text of the payload: the JSON itself, ``@FILE``, or ``-`` for standard input. Reads up to the limit."""
     if argument == "-":
-        data = _read_stdin(limit_bytes)
+        if sys.stdin is None:
+            raise BadPayload("--payload -: standard input is closed")
+        data = sys.stdin.buffer.read(limit_bytes + 1)
     elif argument == "@":
         raise BadPayload("--payload @ names no file; write @FILE, or - for standard input")
     elif argument.startswith("@"):
@@ -106,21 +94,9 @@ def read_payload(argument: str, limit_bytes: int) -> str:
         raise BadPayload("the payload is not UTF-8") from None
 
 
-def _read_stdin(limit_bytes: int) -> bytes:
-    if sys.stdin is None:
-        raise BadPayload("--payload -: standard input is closed")
-    return sys.stdin.buffer.read(limit_bytes + 1)
-
-
 def _read_file(path: Path, limit_bytes: int) -> bytes:
-    # The path is cut, so that the reason after it is visible.
-    shown = f"--payload @{str(path)[:200]}"
     try:
-        # A FIFO would block until another process writes.
-        if path.exists() and not path.is_file():
-            raise BadPayload(f"{shown}: that is not a regular file")
-        with path.open("rb") as file:
-            return file.read(limit_bytes + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadPayload(f"{shown}: {reason}") from None
+        return read_file(path, limit_bytes)
+    except UsageError as error:
+        # The path is cut, so that the reason after it is visible.
+        raise BadPayload(f"--payload @{str(path)[:200]}: {error}") from None

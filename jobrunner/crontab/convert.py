@@ -6,14 +6,12 @@ long as it takes, one attempt, beside its own last run) is written into each job
 
 from __future__ import annotations
 
-import posixpath
 import re
 from dataclasses import replace
 
-from jobrunner.crontab import words
 from jobrunner.crontab.descriptions import descriptions
 from jobrunner.crontab.names import name_jobs
-from jobrunner.crontab.parse import Blank, Comment, Crontab, Entry, Unreadable, Variable
+from jobrunner.crontab.parse import Blank, Comment, Crontab, Entry, Unreadable, Variable, without_input
 from jobrunner.crontab.takeover import Host, Job, Remark, Takeover
 from jobrunner.errors import BadSchedule, ConfigurationError
 from jobrunner.jobs import commands
@@ -21,8 +19,13 @@ from jobrunner.schedules.cron_fields import ours_in
 from jobrunner.schedules.recurrence import Recurrence
 
 _PATH = "/usr/bin:/bin"
-_LIKE_BOURNES = frozenset(("sh", "bash", "dash", "ash", "ksh", "ksh93", "mksh", "zsh"))
-_OWN_TEST = re.compile(r"(\[|test|command) [^;|]*&&")
+_HINTS = (
+    (
+        re.compile(r"^(\[|test|command) [^;|]*&&"),
+        "where its test says no, that is an exit status of 1 and a failed run: better `if …; then …; fi`",
+    ),
+    (re.compile(r"(?<!&)&[ \t]*$"), "what it leaves in the background ends with the run"),
+)
 _NOT_FOR_JOBS = frozenset(("CRON_TZ", "LOGNAME"))
 
 
@@ -34,7 +37,7 @@ def take_over(crontab: Crontab, host: Host) -> Takeover:
         if isinstance(line, Variable):
             taking.variable(line)
         elif isinstance(line, Entry):
-            taking.entry(line, said.texts.get(line.number))
+            taking.entry(line, said[line.number][0] if line.number in said else None)
         elif isinstance(line, Unreadable):
             taking.refuse(line.number, line.reason)
     jobs = name_jobs(taking.jobs)
@@ -46,7 +49,7 @@ def take_over(crontab: Crontab, host: Host) -> Takeover:
         jobs=tuple(jobs),
         remarks=tuple(remarks),
         comments=tuple(line.number for line in crontab.lines if isinstance(line, Comment)),
-        described=tuple(number for line in taken for number in said.lines.get(line, ())),
+        described=tuple(number for line in taken if line in said for number in said[line][1]),
         blank=sum(isinstance(line, Blank) for line in crontab.lines),
     )
 
@@ -79,7 +82,6 @@ class _Taking:
             recurrence = Recurrence.parse(line.schedule, self._variables.get("CRON_TZ", self._host.timezone))
             _check_is_crons(line.schedule)
             job, why = self._job(line, recurrence)
-            _check_placeholders(job.command)
         except (BadSchedule, ConfigurationError) as error:
             self.refuse(line.number, str(error))
             return
@@ -87,9 +89,8 @@ class _Taking:
         self.remarks.append(Remark(line.number, why))
 
     def _job(self, line: Entry, recurrence: Recurrence) -> tuple[Job, str]:
-        """The job, and why it is not a plain one."""
-        command, stdin = words.without_input(line.command)
-        command = command.rstrip(" \t")
+        """The job, and what a person should know about it: with the very text that cron gives to its shell."""
+        command, stdin = without_input(line.command)
         if not command.strip():
             raise ConfigurationError("there is no command in front of its %")
         home = said = self._variables.get("HOME", self._host.home)
@@ -98,46 +99,16 @@ class _Taking:
             home = "/"
         env = {"PATH": _PATH} | {n: value for n, value in self._variables.items() if n not in _NOT_FOR_JOBS}
         shell = env.get("SHELL", commands.SHELL)
-        parts = words.take_apart(command)
-        if isinstance(parts, words.Plain):
-            cwd = posixpath.join(home, parts.folder or "")
-            path = parts.env.get("PATH", env["PATH"])
-            if posixpath.basename(shell) not in _LIKE_BOURNES:
-                parts = f"SHELL, {shell}, which is no sh"
-            elif self._host.lacks_interpreter(parts.words[0], path, cwd):
-                parts = f"{parts.words[0]}, whose first line is no #!"
-            elif braces := _would_be_filled_in(parts.words):
-                parts = f"{braces}, which in a list is a placeholder"
-        note = "; standard input is what followed the %" if stdin else ""
+        _check_placeholders(command, shell)
+        notes = [note for pattern, note in _HINTS if pattern.search(command)]
+        if shell != commands.SHELL:
+            notes.append(f"through {shell}")
+        if stdin:
+            notes.append("standard input is what followed the %")
         if home != said:
-            note += f'; in cwd = "/", since there is no home folder {said}'
-        job = Job(line.number, recurrence.expression, recurrence.timezone, command, stdin, home, env)
-        if isinstance(parts, words.Plain):
-            return replace(job, command=parts.words, cwd=cwd.rstrip("/") or "/", env={**env, **parts.env}), note
-        job, why = _in_shell(job, shell, parts)
-        return job, why + note
-
-
-def _in_shell(job: Job, shell: str, because: str) -> tuple[Job, str]:
-    assert isinstance(job.command, str)
-    hints = ""
-    if _OWN_TEST.match(job.command):
-        hints += "; where its test says no, that is an exit status of 1 and a failed run: better `if …; then …; fi`"
-    if "&" in because.split():
-        hints += "; what it leaves in the background ends with the run"
-    if shell == commands.SHELL:
-        return job, f": shell = true (because of {because}){hints}"
-    return replace(job, command=(shell, "-c", job.command)), f": through {shell} (because of {because}){hints}"
-
-
-def _would_be_filled_in(words: tuple[str, ...]) -> str | None:
-    """A word such as awk's ``{print}``, which our own reader would take for a placeholder, and refuse."""
-    for word in words:
-        try:
-            commands.check_argument(word)
-        except ConfigurationError:
-            return word
-    return words[0] if words[0].startswith("{") else None
+            notes.append(f'in cwd = "/", since there is no home folder {said}')
+        job = Job(line.number, recurrence.expression, recurrence.timezone, command, stdin, home, env, shell)
+        return job, "".join(f"; {note}" for note in notes)
 
 
 def _check_is_crons(schedule: str) -> None:
@@ -147,11 +118,12 @@ def _check_is_crons(schedule: str) -> None:
         raise BadSchedule(f"cron {meant}; write what is meant into jobrunner.toml, where {item} is what it says")
 
 
-def _check_placeholders(command: tuple[str, ...] | str) -> None:
-    texts = (command,) if isinstance(command, str) else command
-    for text in texts:
-        if found := commands.placeholders_in(text):
-            raise ConfigurationError(f"{{{found[0]}}} would be filled in here; put the command into a script")
+def _check_placeholders(command: str, shell: str) -> None:
+    if found := commands.placeholders_in(command):
+        raise ConfigurationError(f"{{{found[0]}}} would be filled in here; put the command into a script")
+    if shell != commands.SHELL:
+        # It becomes an argument of a list.
+        commands.check_argument(command)
 
 
 def _about(line: Variable) -> str:
@@ -162,7 +134,7 @@ def _about(line: Variable) -> str:
         "LOGNAME": "left out; cron does not let it be set either",
         "RANDOM_DELAY": f'in the environment of the jobs below; to delay them write jitter = "{line.value}m" into each',
         "HOME": "the folder of the jobs below, and in their environment",
-        "SHELL": "in the environment of the jobs below, and what those run through that need a shell",
+        "SHELL": "in the environment of the jobs below, and what they run through",
     }
     text = known.get(line.name, "in the environment of the jobs below")
     if "$" in line.value:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from jobrunner.crontab.parse import Comment, Crontab, Entry, Unreadable, Variable, parse
 from jobrunner.errors import BadSchedule
+from jobrunner.schedules.declare import LONGEST_DESCRIPTION
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import visible
 
-_LONGEST = 500
 _NAMES_OF_FIELDS = (("dom", "dow"), ("m", "h", "command"))
 _DAY_OF_MONTH = re.compile(r"\bday.of.month\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-@dataclass(slots=True)
-class Descriptions:
-    """By the number of the job's line: the text, and the numbers of the comments that it is made of."""
-
-    texts: dict[int, str] = field(default_factory=dict)
-    lines: dict[int, list[int]] = field(default_factory=dict)
-
-
-def descriptions(crontab: Crontab) -> Descriptions:
-    """The paragraph of comments directly above each job."""
-    found = Descriptions()
+def descriptions(crontab: Crontab) -> dict[int, tuple[str, list[int]]]:
+    """The paragraph of comments directly above each job: by its line the text, and the lines that it is made of."""
+    found = {}
     paragraph: list[Comment] = []
     for line in crontab.lines:
         if isinstance(line, Comment) and _says_something(line):
@@ -35,9 +26,8 @@ def descriptions(crontab: Crontab) -> Descriptions:
             continue
         if isinstance(line, Entry) and paragraph:
             text = visible(" ".join(comment.text for comment in paragraph))
-            if len(text) <= _LONGEST:
-                found.texts[line.number] = text
-                found.lines[line.number] = [comment.number for comment in paragraph]
+            if len(text) <= LONGEST_DESCRIPTION:
+                found[line.number] = text, [comment.number for comment in paragraph]
         paragraph = []
     return found
 

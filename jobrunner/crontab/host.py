@@ -31,7 +31,7 @@ def this_host(user: str | None, timezone: str | None) -> Host:
         raise UsageError(f"this host has no user {user or os.getuid()}; name another with --user") from None
     zone = timezone or crons_timezone()
     Recurrence.parse("@daily", zone)
-    return Host(found.pw_name, found.pw_dir, zone, lacks_interpreter, os.path.isdir)
+    return Host(found.pw_name, found.pw_dir, zone, os.path.isdir)
 
 
 def crons_timezone() -> str:
@@ -46,19 +46,6 @@ def crons_timezone() -> str:
                 "the system's time zone has no name; give cron's with --timezone, e.g. Europe/Berlin"
             ) from None
         return "UTC"
-
-
-def lacks_interpreter(program: str, path: str, folder: str) -> bool:
-    """Whether the program is a text without a first line ``#!``, which a shell takes for its own script."""
-    found = os.path.join(folder, program) if "/" in program else shutil.which(program, path=path)
-    try:
-        if found is None or not os.path.isfile(found):
-            return False
-        with open(found, "rb") as file:
-            head = file.read(512)
-    except (OSError, ValueError):
-        return False
-    return bool(head) and not head.startswith(b"#!") and b"\0" not in head
 
 
 def has_users(path: Path | None, data: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
@@ -33,7 +33,7 @@ _SUFFIX = re.compile(r"\.(sh|bash|py|pl|php|rb|js)$")
 
 def name_jobs(jobs: Sequence[Job], taken: Collection[str] = ()) -> list[Job]:
     """The jobs with names that differ, also from those that are taken."""
-    programs = [_program_and_argument(job.command, job.env) for job in jobs]
+    programs = [_program_and_argument(job) for job in jobs]
     names = [program for program, _ in programs]
     often = Counter(names)
     names = [f"{one}_{two}" if often[one] > 1 and two else one for one, two in programs]
@@ -53,12 +53,10 @@ def _free(name: str, seen: dict[str, int], wanted: set[str]) -> str:
     return free
 
 
-def _program_and_argument(command: tuple[str, ...] | str, env: Mapping[str, str]) -> tuple[str, str]:
-    text = command if isinstance(command, str) else command[2] if command[1:2] == ("-c",) else None
-    if text is not None:
-        # By what the crontab says that it is, and never by the name of a variable.
-        text = _VARIABLE.sub(lambda match: env.get(match[1], " "), text)
-    calls = iter([list(command)]) if text is None else _calls(_WORD.findall(_INSIDE.sub(" ", text)))
+def _program_and_argument(job: Job) -> tuple[str, str]:
+    # By what the crontab says that it is, and never by the name of a variable.
+    text = _VARIABLE.sub(lambda match: job.env.get(match[1], " "), job.command)
+    calls = _calls(_WORD.findall(_INSIDE.sub(" ", text)))
     found = [words for words in map(_without_front, calls) if words and _plain(words[0])]
     words = next((each for each in found if each[0] not in _NOT_IT), found[0] if found else ["job"])
     arguments = (_plain(word) for word in words[1:] if _LEADS.match(word))

@@ -12,6 +12,7 @@ _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BLANKS = " \t\f\v"
 _QUOTED = r"'[^']*'|\"[^\"]*\""
 _VARIABLE = re.compile(rf"({_QUOTED}|[^\s='\"][^\s=]*)\s*=\s*(?:({_QUOTED})\s*|((?!['\"]).*))")
+_BEFORE_INPUT = re.compile(r"(?:[^\\%]|\\.?)*", re.DOTALL)
 _WORD = r"([^ \t]+)[ \t]+"
 
 
@@ -101,6 +102,17 @@ def parse(number: int, text: str, has_user: bool) -> Line:
         # Debian's cron cuts the end of a value even where it stands in quotes.
         return Variable(number, _unquoted(variable[1]), _unquoted(variable[2] or variable[3] or "").rstrip())
     return _entry(number, text, has_user)
+
+
+def without_input(command: str) -> tuple[str, str]:
+    r"""The command of an entry, and what its line says of standard input: that begins after the first ``%``.
+
+    Before it cron reads ``\%`` and ``\\`` as one letter; after it ``\%`` alone, and each other ``%`` is a new line.
+    """
+    match = _BEFORE_INPUT.match(command)
+    assert match
+    text = re.sub(r"(?<!\\)%", "\n", command[match.end() + 1 :]).replace("\\%", "%")
+    return re.sub(r"\\([\\%])", r"\1", match[0]), text + "\n" if text and not text.endswith("\n") else text
 
 
 def _line(number: int, raw: bytes, has_user: bool) -> Line:

@@ -10,37 +10,33 @@ from jobrunner.jobs import commands
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Where the jobs will run. ``timezone`` is cron's; ``lacks_interpreter``: whether only a shell can start a program.
-
-    That is asked with the program, PATH and the folder: a script without a first line ``#!``. ``is_folder``: whether a
-    path is one.
-    """
+    """Where the jobs will run. ``timezone`` is cron's; ``is_folder`` says whether a path is one."""
 
     user: str
     home: str
     timezone: str
-    lacks_interpreter: Callable[[str, str, str], bool]
     is_folder: Callable[[str], bool] = lambda path: True
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One entry of the file. ``command`` is a text where it needs a shell."""
+    """One entry of the file. ``command`` is the very text that cron gives to the shell."""
 
     line: int
     schedule: str
     timezone: str
-    command: tuple[str, ...] | str
+    command: str
     stdin: str
     cwd: str
     env: Mapping[str, str]
+    shell: str = commands.SHELL
     description: str | None = None
     name: str = ""
 
     @property
     def argv(self) -> tuple[str, ...]:
         """What is started in the end."""
-        return (commands.SHELL, "-c", self.command) if isinstance(self.command, str) else self.command
+        return (self.shell, "-c", self.command)
 
 
 @dataclass(frozen=True, slots=True)

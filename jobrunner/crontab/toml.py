@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from jobrunner.crontab.takeover import Job
+from jobrunner.jobs import commands
 from jobrunner.text import visible
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -23,13 +24,13 @@ def write(jobs: Sequence[Job], source: str) -> str:
 
 
 def _table(job: Job) -> str:
-    is_shell = isinstance(job.command, str)
+    is_usual = job.shell == commands.SHELL
     pairs = {
         "description": None if job.description is None else quoted(job.description),
         "schedule": quoted(job.schedule),
         "timezone": quoted(job.timezone),
-        "shell": "true" if is_shell else None,
-        "command": quoted(job.command) if isinstance(job.command, str) else _array(job.command),
+        "shell": "true" if is_usual else None,
+        "command": quoted(job.command) if is_usual else f"[{', '.join(map(quoted, job.argv))}]",
         "stdin": quoted(job.stdin),
         "cwd": quoted(job.cwd),
         "env": "{ " + ", ".join(f"{_key(name)} = {quoted(value)}" for name, value in job.env.items()) + " }",
@@ -50,10 +51,6 @@ def quoted(text: str) -> str:
     return "".join(
         each if visible(each) == each else f"\\u{ord(each):04x}" for each in json.dumps(text, ensure_ascii=False)
     )
-
-
-def _array(texts: Sequence[str]) -> str:
-    return "[" + ", ".join(map(quoted, texts)) + "]"
 
 
 def _key(name: str) -> str:

@@ -12,7 +12,7 @@ from jobrunner.errors import ConfigurationError, PayloadMismatch
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.names import RUN_FIELDS
-from jobrunner.text import iso_instant
+from jobrunner.text import iso_instant, nearest
 
 SHELL = "/bin/sh"
 DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
@@ -83,10 +83,8 @@ def check_argument(argument: str) -> None:
     if match := _PLACEHOLDER.fullmatch(argument):
         name = match.group(1)
         if not _is_known(name):
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, [*RUN_FIELDS, "payload.NAME"], n=1, cutoff=0.5)
-            meant = f"; did you mean {{{near[0]}}}?" if near else "."
+            near = nearest(name, [*RUN_FIELDS, "payload.NAME"], 0.5)
+            meant = "." if near is None else f"; did you mean {{{near}}}?"
             raise ConfigurationError(
                 f"{argument} is not a placeholder{meant} The placeholders are"
                 f" {', '.join(f'{{{each}}}' for each in RUN_FIELDS)} and {{payload.NAME}}"

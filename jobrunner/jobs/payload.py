@@ -63,12 +63,8 @@ def check_match(job_type: str, check: Callable[[Mapping[str, Any]], None], paylo
         raise PayloadMismatch(one_line(f"the payload does not fit the job type {job_type!r}: {error}")) from None
 
 
-def encode_payload(payload: Mapping[str, Any]) -> str:
-    """The compact JSON text of a checked payload, without ASCII escapes."""
-    return _encode(payload)
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+encode_payload = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+"""The compact JSON text of a checked payload, without ASCII escapes."""
 
 
 def _object(value: object) -> Payload:
@@ -81,12 +77,12 @@ def _checked(payload: Payload, limit_bytes: int) -> tuple[Payload, str]:
     """The payload and its text."""
     _check_value(payload, "the payload", _DEEPEST)
     try:
-        text = _encode(payload)
+        text = encode_payload(payload)
     except ValueError:
         raise BadPayload("the payload holds a number with too many digits") from None
     if "e+" in text:
         payload = json.loads(text, parse_float=_as_stored)
-        text = _encode(payload)
+        text = encode_payload(payload)
     # In UTF-8 a character has at most four bytes.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise _too_large(limit_bytes)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import ConfigurationError
+from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
@@ -21,6 +21,7 @@ from jobrunner.model import (
     WhenFull,
 )
 from jobrunner.names import check_job_type
+from jobrunner.text import nearest
 
 DEFAULT_ASYNC_CONCURRENCY = 10
 
@@ -42,60 +43,59 @@ def make_policy(
 ) -> Policy:
     """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
 
-    Raises ConfigurationError or UsageError, which name the wrong part.
+    Raises UsageError, which names the wrong part.
     """
     if concurrency is None and is_async:
         concurrency = DEFAULT_ASYNC_CONCURRENCY
     return Policy(
         check_job_type(job_type),
         whole_number("max_attempts", max_attempts, 1, 1000),
-        _timeout(timeout),
+        parse_timeout(timeout),
         backoff,
         parse_duration(kill_after),
         concurrency=None if concurrency is None else whole_number("concurrency", concurrency, 1, 10_000),
         is_async=is_async,
         max_waiting=None if max_waiting is None else _max_waiting(max_waiting),
-        when_full=_choice("when_full", when_full, get_args(WhenFull)),
-        on_stop=_choice("on_stop", on_stop, get_args(OnStop)),
+        when_full=choice("when_full", when_full, get_args(WhenFull)),
+        on_stop=choice("on_stop", on_stop, get_args(OnStop)),
     )
 
 
 def whole_number(name: str, value: object, least: int, most: int) -> int:
-    """``value`` if it is an int in the range. Raises ConfigurationError with ``name`` if not."""
+    """``value`` if it is an int in the range. Raises UsageError with ``name`` if not."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ConfigurationError(f"{name} must be a whole number from {least} to {most}, not {value!r}")
+        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r:.60}")
     return value
 
 
 def _max_waiting(value: object) -> int:
     try:
         return whole_number("max_waiting", value, 1, MOST_WAITING)
-    except ConfigurationError as error:
+    except UsageError as error:
         try:
-            nearest = f"; the nearest is {min(max(round(float(str(value))), 1), MOST_WAITING)}"
+            hint = f"; the nearest is {min(max(round(float(str(value))), 1), MOST_WAITING)}"
         except (ValueError, OverflowError):
-            nearest = "; leave it out for no limit"
-        raise ConfigurationError(f"{error}{nearest}") from None
+            hint = "; leave it out for no limit"
+        raise UsageError(f"{error}{hint}") from None
 
 
-def _choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
+def choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
+    """The one of these words that ``value`` is; else raises UsageError naming all of them and the nearest."""
     for each in choices:
         if value == each:
             return each
-    from difflib import get_close_matches
-
-    (nearest,) = get_close_matches(str(value).lower(), choices, n=1, cutoff=0.0)
-    raise ConfigurationError(
-        f"{name} must be {' or '.join(repr(each) for each in choices)}, not {value!r}; the nearest is {nearest!r}"
-    )
+    listed = ", ".join(repr(each) for each in choices)
+    hint = f"the nearest is {nearest(str(value).lower(), choices, 0.0)!r}"
+    raise UsageError(f"{name} must be one of {listed}, not {value!r:.60}; {hint}")
 
 
-def _timeout(timeout: Duration) -> timedelta | None:
+def parse_timeout(timeout: Duration) -> timedelta | None:
+    """How long an attempt may take; None: as long as it takes, which is said by "none". Raises UsageError."""
     if timeout == "none":
         return None
     limit = parse_duration(timeout)
     if not limit:
-        raise ConfigurationError('a timeout of 0 stops every run at once; write timeout="none" for no limit')
+        raise UsageError('a timeout of 0 stops a run at once; write "none" for no limit')
     return limit
 
 

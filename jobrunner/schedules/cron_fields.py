@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from jobrunner.errors import BadSchedule
 
-MAX_LENGTH = 1000
+_MAX_LENGTH = 1000
 
 # A fixed local reading to ask from, so that no answer depends on the day it is asked.
 SOME_MIDNIGHT = datetime.fromisoformat("2000-01-01")
@@ -89,7 +89,7 @@ def read(expression: str) -> Fields:
     """The fields of `expression`. Raises BadSchedule, in one line, when it is not a schedule."""
     # Asked before the cache, which cannot take a list or a dict.
     if not isinstance(expression, str):
-        raise _refusal(expression, f"it must be text, not {type(expression).__name__}")
+        raise refusal(expression, f"it must be text, not {type(expression).__name__}")
     return _read(expression)
 
 
@@ -100,7 +100,7 @@ def _read(expression: str) -> Fields:
         for item in part.split(","):
             complaint = _complaint(kind, item)
             if complaint:
-                raise _refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
+                raise refusal(expression, f"the {kind.title} field {quoted(part)}: {complaint}")
     fields = Fields(*map(_without_idle_steps, _KINDS, parts))
     _must_fire(expression, fields)
     return fields
@@ -131,22 +131,23 @@ def quoted(text: object) -> str:
     return shown if len(shown) <= 80 else f"{shown[:76]}..."
 
 
-def _refusal(expression: object, reason: str) -> BadSchedule:
+def refusal(expression: object, reason: str) -> BadSchedule:
+    """The error of a schedule, for the caller to raise."""
     return BadSchedule(f"bad schedule {quoted(expression)}: {reason}")
 
 
 def _split(expression: str) -> list[str]:
-    _must_be_plain(expression)
+    must_be_plain(expression)
     # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
     parts = expression.replace("\t", " ").split()
     if not parts:
-        raise _refusal(expression, "it is empty; write five fields such as '0 2 * * *', '@daily' or 'every 10m'")
+        raise refusal(expression, "it is empty; write five fields such as '0 2 * * *', '@daily' or 'every 10m'")
     if parts[0].startswith("@"):
         return _alias(expression, parts)
     if "=" in parts[0]:
-        raise _refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
+        raise refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
     if len(parts) != 5:
-        raise _refusal(
+        raise refusal(
             expression,
             f"it needs 5 fields ({_ORDER}) and has {len(parts)};"
             " seconds, years and a command are not part of a schedule",
@@ -154,31 +155,32 @@ def _split(expression: str) -> list[str]:
     return parts
 
 
-def _must_be_plain(expression: str) -> None:
-    if len(expression) > MAX_LENGTH:
-        raise _refusal(expression, f"it has {len(expression)} characters, at most {MAX_LENGTH} are read")
+def must_be_plain(expression: str) -> None:
+    """Raise BadSchedule for what is no line of plain characters."""
+    if len(expression) > _MAX_LENGTH:
+        raise refusal(expression, f"it has {len(expression)} characters, at most {_MAX_LENGTH} are read")
     for character in expression:
         if character in "\r\n":
-            raise _refusal(expression, "it must be one line; remove the line break")
+            raise refusal(expression, "it must be one line; remove the line break")
         if not (character == "\t" or " " <= character <= "~"):
-            raise _refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
+            raise refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
 
 
 def _alias(expression: str, parts: list[str]) -> list[str]:
     name = parts[0].lower()
     if name == "@reboot":
-        raise _refusal(
+        raise refusal(
             expression,
             "@reboot is no time, and a tick cannot know of a restart;"
             " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
         )
     if name == "@every":
         length = quoted(f"every {' '.join(parts[1:2]) or '10m'}")
-        raise _refusal(expression, f"an interval stands without the @; write {length}")
+        raise refusal(expression, f"an interval stands without the @; write {length}")
     if name not in ALIASES:
-        raise _refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
+        raise refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
     if len(parts) > 1:
-        raise _refusal(expression, f"{name} stands alone; remove what follows it")
+        raise refusal(expression, f"{name} stands alone; remove what follows it")
     return ALIASES[name].split()
 
 
@@ -252,7 +254,7 @@ def _must_fire(expression: str, fields: Fields) -> None:
     try:
         next(CronSim(fields.text, SOME_MIDNIGHT))
     except (CronSimError, StopIteration):
-        raise _refusal(
+        raise refusal(
             expression,
             f"it can never fire: no day has day-of-month {quoted(fields.day)}, month {quoted(fields.month)}"
             f" and day-of-week {quoted(fields.weekday)}; write a day that exists",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
@@ -17,7 +17,6 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import storable, visible
 
 LONGEST_DESCRIPTION = 1000
-_DURATIONS = ("misfire_window", "start_deadline", "jitter")
 
 
 @dataclass(frozen=True)
@@ -129,21 +128,14 @@ def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]
 
 def as_data(declaration: Declaration) -> dict[str, Any]:
     """Plain JSON data: a child sends its schedules to the parent with this."""
-    options: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
-    for name in _DURATIONS:
-        options[name] = None if options[name] is None else options[name].total_seconds()
-    ends_at = declaration.policy.ends_at
-    return {
-        "name": declaration.name,
-        "job_type": declaration.job_type,
-        "expression": declaration.schedule,
-        "timezone": declaration.timezone,
-        "payload": declaration.payload,
-        "description": declaration.description,
-        "renamed_from": declaration.renamed_from,
-        **options,
-        "ends_at": None if ends_at is None else ends_at.isoformat(),
-    }
+    data: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
+    for name, value in data.items():
+        if isinstance(value, timedelta):
+            data[name] = value.total_seconds()
+        elif isinstance(value, datetime):
+            data[name] = value.isoformat()
+    same = ("name", "job_type", "timezone", "payload", "description", "renamed_from")
+    return {**data, **{name: getattr(declaration, name) for name in same}, "expression": declaration.schedule}
 
 
 def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Declaration:
@@ -153,8 +145,6 @@ def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYT
     """
     options = dict(data)
     job_type = options.pop("job_type")
-    if options["ends_at"] is not None:
-        options["ends_at"] = datetime.fromisoformat(options["ends_at"])
     return declare(Schedule(**options), job_type, "code", payload_limit=payload_limit)
 
 

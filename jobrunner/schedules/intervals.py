@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from jobrunner.durations import format_duration, parse_duration
-from jobrunner.errors import BadSchedule, UsageError
-from jobrunner.schedules.cron_fields import MAX_LENGTH, quoted
+from jobrunner.errors import UsageError
+from jobrunner.schedules.cron_fields import must_be_plain, quoted, refusal
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=366)
@@ -73,36 +73,33 @@ def is_interval(expression: object) -> bool:
 @lru_cache(maxsize=1024)
 def read(expression: str) -> Interval:
     """The interval that ``is_interval``. Raises BadSchedule, in one line, when it is badly written."""
-    if len(expression) > MAX_LENGTH:
-        raise _refusal(expression, f"it has {len(expression)} characters, at most {MAX_LENGTH} are read")
-    if not (expression.isascii() and expression.replace("\t", " ").isprintable()):
-        raise _refusal(expression, f"it must be one line of plain ASCII characters; write {_EXAMPLE}")
+    must_be_plain(expression)
     words = expression.split()[1:]
     if len(words) == 1:
         return Interval(_length(expression, words[0]))
     if len(words) == 3 and words[1] == "from":
         return Interval(_length(expression, words[0]), _anchor(expression, words[2]))
-    raise _refusal(
+    raise refusal(
         expression, f"after 'every' comes one length, and 'from' with one instant if need be; write {_EXAMPLE}"
     )
 
 
 def _length(expression: str, word: str) -> timedelta:
     if _NUMBER.fullmatch(word):
-        raise _refusal(
+        raise refusal(
             expression, f"{quoted(word)} has no unit; write {word[:9]}m for minutes, or {word[:9]}h for hours"
         )
     if not _LENGTH.fullmatch(word):
-        raise _refusal(expression, f"{quoted(word)} is not a length; write 10m, 1h30m or 2d")
+        raise refusal(expression, f"{quoted(word)} is not a length; write 10m, 1h30m or 2d")
     try:
         length = parse_duration(word)
     except UsageError:  # more than any duration may be
         length = timedelta.max
     if not SHORTEST <= length <= LONGEST:
         said = f"an interval lies between {format_duration(SHORTEST)} and {format_duration(LONGEST)}"
-        raise _refusal(expression, f"{quoted(word)} is too {'short' if length < SHORTEST else 'long'}; {said}")
+        raise refusal(expression, f"{quoted(word)} is too {'short' if length < SHORTEST else 'long'}; {said}")
     if length % _SECOND:
-        raise _refusal(expression, f"{quoted(word)} has a fraction of a second; write whole seconds")
+        raise refusal(expression, f"{quoted(word)} has a fraction of a second; write whole seconds")
     return length
 
 
@@ -112,11 +109,7 @@ def _anchor(expression: str, word: str) -> datetime:
     except ValueError:
         anchor = None
     if anchor is None or not EPOCH.year <= anchor.year < 9999:
-        raise _refusal(expression, f"{quoted(word)} is not an instant; write 2026-01-01T09:00:00Z")
+        raise refusal(expression, f"{quoted(word)} is not an instant; write 2026-01-01T09:00:00Z")
     if anchor.tzinfo is None:
-        raise _refusal(expression, f"{quoted(word)} has no offset; write {word}Z for UTC, or {word}+01:00")
+        raise refusal(expression, f"{quoted(word)} has no offset; write {word}Z for UTC, or {word}+01:00")
     return anchor.astimezone(UTC)
-
-
-def _refusal(expression: str, reason: str) -> BadSchedule:
-    return BadSchedule(f"bad schedule {quoted(expression)}: {reason}")

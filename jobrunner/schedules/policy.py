@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from jobrunner.durations import Duration, format_duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.policy import choice, whole_number
 from jobrunner.model import DEFAULT_MISFIRE_MOST, Misfire, Overlap, SlotPolicy
 from jobrunner.schedules.recurrence import Recurrence
 
 MOST_MISFIRES = 10_000
 MOST_RUNS = 10**9
 _BETWEEN_TICKS = timedelta(minutes=1)
-
-_Choice = TypeVar("_Choice", bound=str)
 
 
 def make_slot_policy(
@@ -34,14 +33,14 @@ def make_slot_policy(
     remedy.
     """
     policy = SlotPolicy(
-        misfire=_choice("misfire", misfire, get_args(Misfire)),
+        misfire=choice("misfire", misfire, get_args(Misfire)),
         misfire_window=_duration("misfire_window", misfire_window),
-        misfire_most=_whole_number("misfire_most", misfire_most, MOST_MISFIRES),
-        overlap=_choice("overlap", overlap, get_args(Overlap)),
+        misfire_most=whole_number("misfire_most", misfire_most, 1, MOST_MISFIRES),
+        overlap=choice("overlap", overlap, get_args(Overlap)),
         start_deadline=_duration("start_deadline", start_deadline),
         jitter=_duration("jitter", jitter),
         ends_at=_instant("ends_at", ends_at),
-        max_runs=None if max_runs is None else _whole_number("max_runs", max_runs, MOST_RUNS),
+        max_runs=None if max_runs is None else whole_number("max_runs", max_runs, 1, MOST_RUNS),
     )
     if policy.misfire == "all" and policy.overlap == "replace":
         raise UsageError(
@@ -67,18 +66,6 @@ def check_fits(policy: SlotPolicy, recurrence: Recurrence) -> None:
         )
 
 
-def _choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
-    for each in choices:
-        if value == each:
-            return each
-    from difflib import get_close_matches
-
-    listed = ", ".join(repr(each) for each in choices)
-    near = get_close_matches(str(value)[:60].lower(), choices, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise UsageError(f"{name} must be one of {listed}, not {str(value)[:60]!r}{hint}")
-
-
 def _duration(name: str, value: Any) -> timedelta | None:
     if value is None:
         return None
@@ -89,12 +76,6 @@ def _duration(name: str, value: Any) -> timedelta | None:
     if not duration:
         raise UsageError(f"{name} must be longer than 0; leave it out for none")
     return duration
-
-
-def _whole_number(name: str, value: object, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise UsageError(f"{name} must be a whole number from 1 to {most}, not {str(value)[:60]!r}")
-    return value
 
 
 def _instant(name: str, value: object) -> datetime | None:

@@ -60,7 +60,7 @@ def plan_slots(definition: Definition, recurrence: Recurrence, now: datetime, un
     due = _look(recurrence, watermark, until, policy.misfire_most if policy.misfire == "all" else 1)
     chosen = _Chosen(list(due.newest))
     if due.older is not None:
-        chosen.skip(due.older)
+        chosen.skipped.append(due.older)
     chosen.keep_from(_oldest_allowed(policy, now), "misfire")
     if policy.start_deadline is not None:
         # Its run could not be started any more.
@@ -109,9 +109,6 @@ class _Chosen:
     def keep_first(self, count: int, reason: str) -> None:
         self._take_away(self.slots[count:], reason)
         self.slots = self.slots[:count]
-
-    def skip(self, stretch: SlotRange) -> None:
-        self.skipped.append(stretch)
 
     def _take_away(self, slots: list[datetime], reason: str) -> None:
         if not slots:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from jobrunner.errors import BadSchedule
 from jobrunner.schedules.cron_fields import quoted
+from jobrunner.text import nearest
 
 # A shift of the clock up to this size is daylight saving; a larger one is a correction, and moves nothing.
 _SMALL_SHIFT = timedelta(hours=3)
@@ -64,7 +65,6 @@ def find(name: str) -> tzinfo:
 
 
 def _suggestion(name: str) -> str:
-    from difflib import get_close_matches
     from zoneinfo import available_timezones
 
     near = {zone.lower(): zone for zone in available_timezones() if not _NOT_A_ZONE.fullmatch(zone)}
@@ -72,11 +72,11 @@ def _suggestion(name: str) -> str:
         return "this host has no time zone database: install the package tzdata (of the system, or of Python)"
     area, _, city = name.lower().rpartition("/")
     # The city itself, wherever it lies; else one of the same continent, if that is one.
-    found = [zone for zone in near if area and city and zone.endswith(f"/{city}")]
-    if not found and len(name) < 60:
+    found = next((zone for zone in near if area and city and zone.endswith(f"/{city}")), None)
+    if found is None and len(name) < 60:
         own = [zone for zone in near if area and zone.startswith(f"{area}/")]
-        found = get_close_matches(name.lower(), own or near, n=1, cutoff=0.75)
-    return f"did you mean {near[found[0]]}?" if found else "write an IANA name such as Europe/Berlin, or UTC"
+        found = nearest(name.lower(), own or near, 0.75)
+    return "write an IANA name such as Europe/Berlin, or UTC" if found is None else f"did you mean {near[found]}?"
 
 
 def offset_at(zone: tzinfo, instant: datetime) -> timedelta:

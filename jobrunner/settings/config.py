@@ -15,7 +15,8 @@ from jobrunner.durations import parse_duration
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload
 from jobrunner.settings import state_folder
-from jobrunner.settings.toml_reader import TableReader, nearest
+from jobrunner.settings.toml_reader import TableReader, nearest_of
+from jobrunner.text import whole_number
 
 if TYPE_CHECKING:
     from jobrunner.jobs.commands import Command
@@ -29,7 +30,6 @@ _LONGEST_LEASE = timedelta(minutes=10)
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 
 
 class Config(NamedTuple):
@@ -241,12 +241,7 @@ class _Reader:
         return self._parsed(name, parse, parse_duration(default))
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        def parse(text: str) -> int:
-            if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
-                raise UsageError(f"{text!r} is not a whole number from {least} to {most}")
-            return int(text)
-
-        return self._parsed(name, parse, default)
+        return self._parsed(name, partial(whole_number, least=least, most=most), default)
 
     def switch(self, name: str) -> bool:
         """Off unless something says otherwise."""
@@ -270,7 +265,7 @@ class _Reader:
                 continue
             if (name := variable.removeprefix(_PREFIX)) not in self._asked:
                 # Passed over, a misspelt DATABASE_URL would send each tick to another database, and nobody would know.
-                raise ConfigurationError(f"{variable} is not a setting; {nearest(name, [*self._asked], _PREFIX)}")
+                raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._asked], _PREFIX)}")
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
         found = self._found(name)

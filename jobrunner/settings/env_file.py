@@ -6,13 +6,11 @@ that would surprise, is refused (docs/adr/0009-env-file.md).
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from pathlib import Path
 
-from jobrunner.errors import ConfigurationError
-from jobrunner.settings import file_owner
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings import files
 
 _LARGEST_BYTES = 64 * 1024
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -25,7 +23,10 @@ _ESCAPED = re.compile(r'\\(["\\`$])')
 
 def read_env_file(path: Path) -> dict[str, str]:
     """The variables of a file. Raises ConfigurationError, which never quotes what stands in it: it holds secrets."""
-    data = _read(path)
+    try:
+        data = files.read_file(path, _LARGEST_BYTES, lambda found: files.check_owner(found, f"env file {path}"))
+    except UsageError as error:
+        raise ConfigurationError(f"env file {path}: {error}") from None
     if len(data) > _LARGEST_BYTES:
         raise ConfigurationError(f"env file {path}: it is larger than {_LARGEST_BYTES} bytes")
     if b"\0" in data:
@@ -73,18 +74,3 @@ def _value(written: str) -> str:
     if "\\" in written:
         raise ConfigurationError("a value with a backslash must stand in single quotes")
     return written
-
-
-def _read(path: Path) -> bytes:
-    try:
-        # Without waiting: a FIFO would hang until somebody writes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise ConfigurationError(f"env file {path}: it is not a regular file")
-            file_owner.check(found, f"env file {path}")
-            return file.read(_LARGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigurationError(f"env file {path}: {reason}") from None

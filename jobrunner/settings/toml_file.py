@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,12 +12,12 @@ from typing import Any
 
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
-from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
 from jobrunner.jobs import commands
 from jobrunner.jobs.commands import Command
 from jobrunner.jobs.policy import make_policy
-from jobrunner.settings import file_owner
-from jobrunner.settings.toml_reader import TableReader, nearest
+from jobrunner.settings import files
+from jobrunner.settings.toml_reader import TableReader, nearest_of
 from jobrunner.settings.toml_schedules import FiledSchedule, named_schedule, schedule_of
 
 _LARGEST_BYTES = 4 * 1024 * 1024
@@ -75,14 +74,13 @@ def _naming(path: Path) -> Iterator[None]:
 def _data(path: Path, *, runs: bool) -> dict[str, Any]:
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            # A FIFO would hang until somebody writes.
-            raise ConfigurationError(f"the configuration file {path} is not a regular file")
+        files.check_regular(found)
         if runs:
-            file_owner.check(found, f"the configuration file {path}")
+            files.check_owner(found, f"the configuration file {path}")
         return _parsed(path, found.st_mtime_ns, found.st_size)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror}") from None
+    except (OSError, UsageError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"cannot read the configuration file {path}: {reason}") from None
 
 
 @lru_cache(maxsize=8)
@@ -233,7 +231,7 @@ def _backoff(name: str, reader: TableReader, spec: object) -> Backoff:
     named = [shape for shape in _SHAPES if shape in spec]
     if not named and spec:
         key = next(iter(spec))
-        raise reader.wrong("backoff", f"{key!r} is not a shape; {nearest(key, list(_SHAPES))}")
+        raise reader.wrong("backoff", f"{key!r} is not a shape; {nearest_of(key, list(_SHAPES))}")
     if len(named) != 1:
         raise reader.wrong("backoff", f"names {len(named)} shapes; it needs one of: {', '.join(_SHAPES)}")
     (shape,) = named

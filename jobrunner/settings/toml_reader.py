@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.text import nearest
 
 T = TypeVar("T")
 _KINDS: dict[type, str] = {
@@ -21,11 +22,10 @@ _KINDS: dict[type, str] = {
 class TableReader:
     """One table. Each ``take`` knows a key; ``close`` refuses what is left over, naming the nearest right key."""
 
-    def __init__(self, path: str, values: Mapping[str, Any], hints: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
         self._path = path
         self._left = dict(values)
         self._known: list[str] = []
-        self._hints = hints or {}
 
     def take(self, key: str, kind: type[T]) -> T | None:
         """The value of the key; None where it is not given."""
@@ -53,22 +53,18 @@ class TableReader:
     def close(self) -> None:
         """Raise ConfigurationError for the first key that nobody has asked for."""
         for key in self._left:
-            if key in self._hints:
-                raise self.wrong(key, self._hints[key])
-            raise self.wrong(key, f"is not a key of this table; {nearest(key, self._known)}")
+            raise self.wrong(key, f"is not a key of this table; {nearest_of(key, self._known)}")
 
     def wrong(self, key: str, what: str | JobrunnerError) -> ConfigurationError:
         """The error of a key, for the caller to raise."""
         return ConfigurationError(f"{self._path}.{key}: {what}" if self._path else f"{key}: {what}")
 
 
-def nearest(word: str, known: Sequence[str], prefix: str = "") -> str:
+def nearest_of(word: str, known: Sequence[str], prefix: str = "") -> str:
     """What was probably meant, for the end of a message. ``prefix``: what all of them, left out here, begin with."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, known, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {prefix + near[0]!r}?"
+    near = nearest(word, known, 0.5)
+    if near is not None:
+        return f"did you mean {prefix + near!r}?"
     return f"there are: {', '.join(prefix + each for each in sorted(known))}"
 
 

@@ -89,17 +89,13 @@ def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Ans
     return Answer(run_id, row["status"], applied=True)
 
 
+_READ = ("id", "status", "attempts", "max_attempts", "cancel_requested_at")
+
+
 def _lock(connection: Connection, run_id: int) -> RowMapping | None:
     columns = job_runs.c
     statement = (
-        select(
-            columns.id,
-            columns.status,
-            columns.attempts,
-            columns.max_attempts,
-            columns.cancel_requested_at,
-            now().label("now"),
-        )
+        select(*(columns[name] for name in _READ), now().label("now"))
         .where(columns.id == run_id)
         .with_for_update(key_share=True)
     )

@@ -8,18 +8,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, exc, exists, func, literal, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    exc,
+    exists,
+    func,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 
 from jobrunner.errors import LimitHeld, QueueFull
 from jobrunner.model import Policy
 from jobrunner.store import dialect, failures
 from jobrunner.store.dialect import now
+from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch, first_row
 from jobrunner.store.schema import job_runs, job_types
 
 # Literals, as everywhere: with parameters the planner cannot know that the partial index serves.
 WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'"), literal_column("'failed'")))
+
+# Not the name of the column: Core keeps that for itself in an UPDATE.
+_OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_types.c.job_type.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +69,20 @@ def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def occupancy_if_full(connection: Connection, job_type: str, policy: Policy | None) -> Occupancy | None:
-    """As ``find_room``, but None also while there is room for one more."""
-    room = find_room(connection, job_type, policy)
-    return None if room is None or room.free else room
-
-
-def find_room(connection: Connection, job_type: str, policy: Policy | None) -> Occupancy | None:
+def find_room(caller: CallersConnection, job_type: str, policy: Policy | None) -> Occupancy | None:
     """Hold the type's limit until the transaction ends, then count. None: the type has no limit.
 
     What ``policy``, the code of this very process, says of the type is written first.
     """
-    limit = _hold(connection, job_type)
-    if policy is not None and (limit or _NO_LIMIT) != _said_by(policy):
-        declare(connection, [policy])
+    limit = first_row(caller, _holding(), {"of_type": job_type})
+    if policy is not None and tuple(limit or _NO_LIMIT) != _said_by(policy):
+        declare(caller, [policy])
         limit = _said_by(policy)
     max_waiting, when_full = limit or _NO_LIMIT
     if max_waiting is None:
         return None
-    some = select(literal(1)).where(job_runs.c.job_type == job_type, WAITING).limit(max_waiting + 1).subquery()
-    waiting = connection.execute(select(func.count()).select_from(some)).scalar_one()
-    return Occupancy(job_type, waiting, max_waiting, when_full)
+    counted = first_row(caller, _counting(), {"of_type": job_type, "most": max_waiting + 1})
+    return Occupancy(job_type, counted[0], max_waiting, when_full)
 
 
 _Limit = tuple[int | None, str]
@@ -84,17 +94,23 @@ def _said_by(policy: Policy) -> _Limit:
     return _NO_LIMIT if policy.max_waiting is None else (policy.max_waiting, policy.when_full)
 
 
-def _hold(connection: Connection, job_type: str) -> _Limit | None:
+@cache
+def _holding() -> Statement:
     # An update that changes nothing, where SELECT … FOR UPDATE would lock as well: at REPEATABLE READ a mere lock
     # lets the next one in with its old snapshot, in which the run just inserted is not there to be counted.
     columns = job_types.c
-    row = connection.execute(
+    return (
         update(job_types)
-        .where(columns.job_type == job_type, columns.max_waiting.is_not(None))
+        .where(columns.job_type == _OF_TYPE, columns.max_waiting.is_not(None))
         .values(job_type=columns.job_type)
         .returning(columns.max_waiting, columns.when_full)
-    ).one_or_none()
-    return None if row is None else (row.max_waiting, row.when_full)
+    )
+
+
+@cache
+def _counting() -> Statement:
+    some = select(literal(1)).where(job_runs.c.job_type == _OF_TYPE, WAITING)
+    return select(func.count()).select_from(some.limit(bindparam("most", type_=Integer)).subquery())
 
 
 def differing(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
@@ -107,13 +123,26 @@ def differing(connection: Connection, policies: Sequence[Policy]) -> list[Policy
     return [policy for policy in policies if known.get(policy.job_type, _NO_LIMIT) != _said_by(policy)]
 
 
-def declare(connection: Connection, policies: Iterable[Policy]) -> None:
+def declare(caller: CallersConnection, policies: Iterable[Policy]) -> None:
     """Write the limits of these policies; one without a limit clears that of its type. What was dropped stays told."""
     # In one order, as all statements that lock several rows.
     for policy in sorted(policies, key=lambda each: each.job_type):
         max_waiting, when_full = _said_by(policy)
-        values: dict[str, Any] = {"max_waiting": max_waiting, "when_full": when_full, "updated_at": now()}
-        dialect.insert_or_update(connection, job_types, {"job_type": policy.job_type}, values)
+        said = {"of_type": policy.job_type, "most": max_waiting, "then": when_full}
+        fetch(caller, _declaring(dialect_name(caller)), said)
+
+
+@lru_cache(maxsize=2)
+def _declaring(dialect_name: str) -> Statement:
+    columns = job_types.c
+    values: dict[str, Any] = {
+        "max_waiting": bindparam("most", type_=columns.max_waiting.type),
+        "when_full": bindparam("then", type_=columns.when_full.type),
+        "updated_at": now(),
+    }
+    inserting = dialect.inserting(dialect_name, job_types).values(job_type=_OF_TYPE, **values)
+    statement: Statement = inserting.on_conflict_do_update(index_elements=[columns.job_type], set_=values)
+    return statement
 
 
 @contextmanager
@@ -131,11 +160,15 @@ def not_for_long(connection: Connection) -> Iterator[None]:
         raise
 
 
-def note_dropped(connection: Connection, job_type: str, count: int = 1) -> None:
+def note_dropped(caller: CallersConnection, job_type: str, count: int = 1) -> None:
     """Count runs that were not inserted and whose caller was not told by an error."""
+    fetch(caller, _noting_dropped(), {"of_type": job_type, "count": count})
+
+
+@cache
+def _noting_dropped() -> Statement:
     columns = job_types.c
-    connection.execute(
-        update(job_types)
-        .where(columns.job_type == job_type)
-        .values(dropped=columns.dropped + literal(count, Integer), dropped_at=now())
+    more = bindparam("count", type_=Integer)
+    return (
+        update(job_types).where(columns.job_type == _OF_TYPE).values(dropped=columns.dropped + more, dropped_at=now())
     )

@@ -1,4 +1,4 @@
-"""Taking runs: claim, start, and giving back what was never handed out.
+"""Taking runs: claim, and giving back what was never begun.
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Float,
     Integer,
@@ -28,11 +29,11 @@ from sqlalchemy import (
 )
 
 from jobrunner import failpoints
-from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
 from jobrunner.store import dialect, tolerant_decode
 from jobrunner.store.dialect import later, now, rows
-from jobrunner.store.holding import NO_LOCK, RUNNING, is_of, of_these, unlocked
+from jobrunner.store.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
 
@@ -60,7 +61,6 @@ class ClaimRequest:
     most: Mapping[str, int] = field(default_factory=dict)
     apart: Collection[str] = ()
     quarantined: bool = False
-    start: bool = True
     bare: bool = False
 
 
@@ -75,7 +75,7 @@ class Claim:
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
     """Take up to ``limit`` due runs of the given types, most urgent first, as far as host and types have places.
 
-    With ``start`` they are also charged, in the same statement: the caller hands them to a child at once.
+    They are charged in the same statement: from then on a child may begin them at any moment.
     """
     hold_places(connection, request.owner.host)
     places, limit, limits = _limits(connection, request)
@@ -93,19 +93,12 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = _claim_statement(len(request.policies), request.quarantined, request.start, request.bare)
+    statement = _claim_statement(len(request.policies), request.quarantined, request.bare)
     rows = connection.execute(statement, values).mappings().all()
     if rows:
         failpoints.hit("claim.before_commit", cut=lambda: dialect.sever(connection))
     urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
     return Claim([_claimed(row) for row in urgent_first], places)
-
-
-def start(connection: Connection, lease: Lease) -> bool:
-    """Charge an attempt for a run that was claimed ahead. False: the lease was lost, hand out nothing."""
-    statement = update(job_runs).where(*is_of(lease), job_runs.c.started_at.is_(None))
-    changed = connection.execute(statement.values(started_at=now(), attempts=job_runs.c.attempts + 1, updated_at=now()))
-    return changed.rowcount == 1
 
 
 def hold_places(connection: Connection, host: str) -> None:
@@ -133,9 +126,9 @@ def give_back(connection: Connection, token: str, run_ids: Collection[int] | Non
     values = {"given": [{"id": run_id} for run_id in run_ids or ()]}
     stays = job_runs.c.cancel_requested_at.is_(None)
     back = of_these(update(job_runs), unlocked(found)).values(
-        status=case((stays, literal_column("'queued'")), else_=literal_column("'cancelled'")),
+        status=case((stays, _left_by(Event.RETURN)), else_=_left_by(Event.CANCEL)),
         finished_at=case((stays, null()), else_=now()),
-        attempts=job_runs.c.attempts - case((job_runs.c.started_at.is_(None), 0), else_=1),
+        attempts=job_runs.c.attempts - 1,
         started_at=null(),
         updated_at=now(),
         **NO_LOCK,
@@ -143,6 +136,10 @@ def give_back(connection: Connection, token: str, run_ids: Collection[int] | Non
     # Counted as they are returned: Python's SQLite counts no rows of a statement that begins with a WITH.
     runs = len(connection.execute(back.returning(job_runs.c.id), values).all())
     return GivenBack(runs, frozenset(connection.execute(found, values).scalars()))
+
+
+def _left_by(event: Event) -> ColumnElement[str]:
+    return literal_column(f"'{target(event, Status.RUNNING)}'")
 
 
 def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
@@ -185,7 +182,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 
 
 @lru_cache(maxsize=64)
-def _claim_statement(type_count: int, quarantined: bool, start: bool, bare: bool) -> Update:
+def _claim_statement(type_count: int, quarantined: bool, bare: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
     # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
@@ -211,7 +208,6 @@ def _claim_statement(type_count: int, quarantined: bool, start: bool, bare: bool
         .cte("picked")
     )
     columns = job_runs.c
-    charged = {"started_at": now(), "attempts": columns.attempts + 1} if start else {"started_at": null()}
     return (
         update(job_runs)
         # Said so that no partial index serves it: one that holds the whole queue would be read from end to end.
@@ -222,14 +218,15 @@ def _claim_statement(type_count: int, quarantined: bool, start: bool, bare: bool
             host=bindparam("host"),
             locked_until=later(bindparam("lease_seconds", type_=Float)),
             lease_token=bindparam("token"),
+            attempts=columns.attempts + 1,
             claimed_at=now(),
+            started_at=now(),
             heartbeat_at=now(),
             max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
             timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
             progress=null(),
             output=null(),
             updated_at=now(),
-            **charged,
         )
         .returning(*(columns[name] for name in _RETURNED if not (bare and name == "payload")))
     )

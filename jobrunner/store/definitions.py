@@ -13,9 +13,13 @@ from jobrunner.store import obstacles
 from jobrunner.store.dialect import now
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_runs
-from jobrunner.text import iso_instant, storable
+from jobrunner.text import iso_instant, nearest, storable
 
 Row = dict[str, Any]
+_OF_RUNS = (
+    "id", "scheduled_for", "origin", "status", "run_at", "finished_at", "attempts", "error_type", "last_error",
+    "created_at",
+)  # fmt: skip
 
 
 def lock(connection: Connection, name: str) -> RowMapping:
@@ -50,14 +54,12 @@ def _found(connection: Connection, name: str, statement: Select[Any], *, removed
 
 def missing(connection: Connection, name: str) -> NotFoundError:
     """The error for a name that nobody has, with the nearest one that somebody has."""
-    from difflib import get_close_matches
-
     columns = job_definitions.c
     names = connection.execute(select(columns.name).where(columns.removed_at.is_(None))).scalars()
-    near = get_close_matches(name[:200], list(names), n=1)
+    near = nearest(name, names)
     return NotFoundError(
         f"there is no schedule named {name[:60]!r}"
-        + (f"; did you mean {near[0]!r}?" if near else "; see: jobrunner schedule list")
+        + ("; see: jobrunner schedule list" if near is None else f"; did you mean {near!r}?")
     )
 
 
@@ -110,18 +112,9 @@ def _runs(connection: Connection, definition_id: int, newest: int) -> list[Row]:
     first_start = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.run_id == columns.id)
     statement = (
         select(
-            columns.id,
-            columns.scheduled_for,
-            columns.origin,
-            columns.status,
-            columns.run_at,
+            *(columns[name] for name in _OF_RUNS),
             # That of the run is its newest attempt's.
             func.coalesce(first_start.scalar_subquery(), columns.started_at).label("first_started_at"),
-            columns.finished_at,
-            columns.attempts,
-            columns.error_type,
-            columns.last_error,
-            columns.created_at,
         )
         .where(columns.definition_id == definition_id)
         .order_by(columns.id.desc())

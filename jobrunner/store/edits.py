@@ -23,6 +23,7 @@ from jobrunner.store.pausing import mark_paused
 from jobrunner.store.schedules import Plan, definition_of, policy_columns
 from jobrunner.store.schema import job_definitions
 
+_SAID = ("job_type", "schedule", "timezone", "payload", "description")
 # What is changed by one of these was not to have slots before now.
 _SAY_WHEN = frozenset({"schedule", "timezone", "ends_at", "max_runs"})
 
@@ -167,14 +168,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def columns_of(declaration: Declaration) -> dict[str, Any]:
     """What a declaration says, by column; its name and its owner aside."""
-    return {
-        "job_type": declaration.job_type,
-        "schedule": declaration.schedule,
-        "timezone": declaration.timezone,
-        "payload": declaration.payload,
-        "description": declaration.description,
-        **policy_columns(declaration.policy),
-    }
+    return {name: getattr(declaration, name) for name in _SAID} | policy_columns(declaration.policy)
 
 
 def owner_of(declaration: Declaration) -> dict[str, str]:
@@ -185,14 +179,5 @@ def owner_of(declaration: Declaration) -> dict[str, str]:
 def declaration_of(row: RowMapping) -> Declaration:
     """What a row says that its definition should be."""
     found = definition_of(row)
-    return Declaration(
-        name=found.name,
-        job_type=found.job_type,
-        schedule=found.schedule,
-        timezone=found.timezone,
-        payload=found.payload,
-        source=found.source,  # type: ignore[arg-type] # a hand may have written anything
-        policy=found.policy,
-        description=found.description,
-        application=row["application"],
-    )
+    same = {name: getattr(found, name) for name in (*_SAID, "name", "source", "policy")}
+    return Declaration(**same, application=row["application"])

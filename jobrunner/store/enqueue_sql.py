@@ -130,13 +130,11 @@ def type_of(name: str) -> TypeEngine[Any]:
     return Float() if name == "run_in" else job_runs.c[name].type
 
 
-@lru_cache(maxsize=8)
-def taking_of_key(dialect_name: str, unless_limited: bool) -> Statement:
+@lru_cache(maxsize=2)
+def taking_of_key(dialect_name: str) -> Statement:
     """Given ``NewRun.key``. No row: it is taken, or the type has a limit."""
     of_type, key = _key_parameters()
-    source = select(of_type, key, now())
-    if unless_limited:
-        source = source.where(~backpressure.is_limited(of_type))
+    source = select(of_type, key, now()).where(~backpressure.is_limited(of_type))
     taking = inserting(dialect_name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
     taking = taking.on_conflict_do_nothing().returning(job_keys.c.job_type)
     return cast(Statement, taking)

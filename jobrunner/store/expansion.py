@@ -159,7 +159,8 @@ def _write(connection: Connection, planned: Sequence[Expanded], at: datetime) ->
     if not planned:
         return []
     expanded = _with_runs(connection, planned)
-    replaced = overlap.replace_older(connection, [_replacement(each) for each in expanded if _replaces(each)], at)
+    new_runs = [(each.definition.id, each.run_ids[-1]) for each in expanded if _replaces(each)]
+    replaced = overlap.replace_older(connection, new_runs, at)
     if replaced:
         expanded = [replace(each, replaced=replaced.get(each.definition.id, ())) for each in expanded]
     connection.execute(_moving(), {"given": [_moved(each) for each in expanded]})
@@ -210,10 +211,6 @@ def insert_slots(connection: Connection, runs: Sequence[NewRun]) -> dict[tuple[i
 
 def _replaces(expanded: Expanded) -> bool:
     return expanded.definition.policy.overlap == "replace" and bool(expanded.run_ids)
-
-
-def _replacement(expanded: Expanded) -> tuple[int, int]:
-    return expanded.definition.id, expanded.run_ids[-1]
 
 
 def _moved(expanded: Expanded) -> dict[str, Any]:

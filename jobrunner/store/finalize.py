@@ -63,25 +63,16 @@ class Ended:
     run_at: datetime
 
 
-def finalize(
-    connection: Connection, owner: Owner, lease: Lease, ending: AttemptResult, deploy_grace: timedelta = timedelta(0)
-) -> Ended | Refusal:
-    """End the attempt that ``lease`` stands for. A lost lease is a normal answer and writes nothing.
-
-    ``deploy_grace`` is for how long a run that does not fit the code is tried again.
-    """
-    return finalize_all(connection, owner, [(lease, ending)], deploy_grace)[0]
-
-
 def finalize_all(
     connection: Connection,
     owner: Owner,
     ends: Sequence[tuple[Lease, AttemptResult]],
     deploy_grace: timedelta = timedelta(0),
 ) -> list[Ended | Refusal]:
-    """As ``finalize``, for many in one write. The answers come in the order of ``ends``.
+    """End the attempts that these leases stand for, in one write. The answers come in the order of ``ends``.
 
-    Waits for no row that somebody has locked: that one is to be written later.
+    A lost lease is a normal answer and writes nothing. ``deploy_grace`` is for how long a run that does not fit the
+    code is tried again. Waits for no row that somebody has locked: that one is to be written later.
     """
     found = connection.execute(_locked_statement(), {"given": as_rows(lease for lease, _ in ends)})
     held = {Lease(row.id, row.lease_token): row for row in found}
@@ -196,7 +187,6 @@ def _standing_of(row: Row[Any]) -> RunState:
     return RunState(
         attempts=row.attempts,
         max_attempts=row.max_attempts or 1,
-        started=row.started,
         cancel_requested=row.cancel_requested,
         releases=row.releases,
         lease_expiries=row.lease_expiries,
@@ -222,23 +212,16 @@ _READ = (
 )  # fmt: skip
 
 
+_DECIDED = ("event", "status", "attempts", "releases", "lease_expiries", "outcome", "error_type", "error")
+
+
 def _given(row: Row[Any], decision: Decision, ending: AttemptResult, next_at: datetime | None) -> dict[str, Any]:
     return {
         "id": row.id,
         "lease_token": row.lease_token,
-        "event": decision.event,
-        "status": decision.status,
-        "attempts": decision.attempts,
-        "releases": decision.releases,
-        "lease_expiries": decision.lease_expiries,
         "run_at": next_at,
-        "result": ending.result,
-        "outcome": decision.outcome,
-        "error_type": decision.error_type,
-        "error": decision.error,
-        "traceback": ending.traceback,
-        "output": ending.output,
-        "exit_signal": ending.exit_signal,
+        **{name: getattr(decision, name) for name in _DECIDED},
+        **{name: getattr(ending, name) for name in ("result", "traceback", "output", "exit_signal")},
     }
 
 
@@ -247,7 +230,6 @@ def _standing(*more: ColumnElement[Any]) -> Select[Any]:
     columns = job_runs.c
     return select(
         *(columns[name] for name in _READ),
-        columns.started_at.is_not(None).label("started"),
         columns.cancel_requested_at.is_not(None).label("cancel_requested"),
         now().label("now"),
         *more,
@@ -293,7 +275,7 @@ def _record_statement() -> Insert:
         "finished_at": at,
         **{name: given.c[name] for name in _TOLD},
     }
-    ended = select(*values.values()).join_from(given, job_runs, is_held(given)).where(given.c.outcome.is_not(None))
+    ended = select(*values.values()).join_from(given, job_runs, is_held(given))
     return insert(job_attempts).from_select(list(values), ended)
 
 
@@ -305,7 +287,7 @@ def _leave_statement() -> Update:
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
     failed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
     blamed = _is_one_of(given.c.event, Event.FAIL, Event.POSTPONE, Event.GIVE_UP, Event.DROP)
-    postponed, unseen = _is_one_of(given.c.event, Event.POSTPONE), _is_one_of(given.c.event, Event.RETURN)
+    postponed = _is_one_of(given.c.event, Event.POSTPONE)
     return (
         update(job_runs)
         .where(is_held(given))
@@ -314,12 +296,11 @@ def _leave_statement() -> Update:
             run_at=func.coalesce(given.c.run_at, columns.run_at),
             finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
             failed_at=case((failed, at), else_=columns.failed_at),
-            # Counted from the first of the tries in a row that found it so; one that was never begun says nothing.
+            # Counted from the first of the tries in a row that found it so.
             incompatible_at=case(
                 # Never later than now, whatever a clock has said once.
                 (and_(postponed, columns.incompatible_at > at), at),
                 (postponed, func.coalesce(columns.incompatible_at, at)),
-                (unseen, columns.incompatible_at),
                 else_=null(),
             ),
             error_type=case((succeeded, null()), (blamed, given.c.error_type), else_=columns.error_type),

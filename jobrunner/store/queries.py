@@ -15,6 +15,13 @@ from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks
 from jobrunner.store.views import job_claimable
 
 Row = dict[str, Any]
+_OF_RUNNING = (
+    "id", "job_type", "host", "locked_by", "started_at", "heartbeat_at", "locked_until", "max_attempts", "progress",
+    "cancel_requested_at",
+)  # fmt: skip
+_OF_FAILING = ("id", "job_type", "attempts", "max_attempts", "error_type", "last_error")
+_OF_DEAD = ("id", "job_type", "attempts", "finished_at", "error_type", "last_error")
+_OF_LIMITED = ("job_type", "max_waiting", "when_full", "dropped", "dropped_at")
 
 
 def show(connection: Connection, run_id: int) -> Row | None:
@@ -61,19 +68,7 @@ def _counts(connection: Connection) -> dict[str, int]:
 def _running(connection: Connection) -> list[Row]:
     columns = job_runs.c
     statement = (
-        select(
-            columns.id,
-            columns.job_type,
-            columns.host,
-            columns.locked_by,
-            columns.started_at,
-            columns.heartbeat_at,
-            columns.locked_until,
-            columns.attempts.label("attempt"),
-            columns.max_attempts,
-            columns.progress,
-            columns.cancel_requested_at,
-        )
+        select(*(columns[name] for name in _OF_RUNNING), columns.attempts.label("attempt"))
         .where(columns.status == Status.RUNNING.value)
         .order_by(columns.started_at, columns.id)
     )
@@ -83,15 +78,7 @@ def _running(connection: Connection) -> list[Row]:
 def _failing(connection: Connection, newest: int) -> list[Row]:
     columns = job_runs.c
     statement = (
-        select(
-            columns.id,
-            columns.job_type,
-            columns.attempts,
-            columns.max_attempts,
-            columns.run_at.label("next_try_at"),
-            columns.error_type,
-            columns.last_error,
-        )
+        select(*(columns[name] for name in _OF_FAILING), columns.run_at.label("next_try_at"))
         .where(columns.status == Status.FAILED.value)
         .order_by(columns.run_at, columns.id)
         .limit(newest)
@@ -102,9 +89,7 @@ def _failing(connection: Connection, newest: int) -> list[Row]:
 def _dead(connection: Connection, newest: int) -> list[Row]:
     columns = job_runs.c
     statement = (
-        select(
-            columns.id, columns.job_type, columns.attempts, columns.finished_at, columns.error_type, columns.last_error
-        )
+        select(*(columns[name] for name in _OF_DEAD))
         .where(columns.status == Status.DEAD.value, columns.finished_at.is_not(None))
         .order_by(columns.finished_at.desc(), columns.id.desc())
         .limit(newest)
@@ -131,14 +116,7 @@ def _limits(connection: Connection) -> list[Row]:
         select(func.count()).where(job_runs.c.job_type == columns.job_type, WAITING).correlate(job_types)
     ).scalar_subquery()
     statement = (
-        select(
-            columns.job_type,
-            waiting.label("waiting"),
-            columns.max_waiting,
-            columns.when_full,
-            columns.dropped,
-            columns.dropped_at,
-        )
+        select(*(columns[name] for name in _OF_LIMITED), waiting.label("waiting"))
         .where(columns.max_waiting.is_not(None))
         .order_by(columns.job_type)
     )

@@ -48,7 +48,7 @@ def change(url: str, statement: Callable[[dict[str, str]], str], values: tuple[s
     """
     if file := file_of(url):
         return _change_file(file, statement(SQLITE_WORDS), values)
-    return _change_server(server_options(url), statement(POSTGRESQL_WORDS), values)
+    return _ask_server(server_options(url), statement(POSTGRESQL_WORDS), values, lambda cursor: int(cursor.rowcount))
 
 
 def _change_file(file: Path, statement: str, values: tuple[str, ...]) -> int:
@@ -57,10 +57,6 @@ def _change_file(file: Path, statement: str, values: tuple[str, ...]) -> int:
     with closing(sqlite3.connect(file_uri(file), uri=True, timeout=PROBE.file)) as connection:
         prepare_file_connection(connection)
         return connection.execute(statement, values).rowcount
-
-
-def _change_server(options: dict[str, Any], statement: str, values: tuple[str, ...]) -> int:
-    return _ask_server(options, statement, values, lambda cursor: int(cursor.rowcount))
 
 
 def first_row(options: dict[str, Any], statement: str, values: tuple[Any, ...]) -> Any:

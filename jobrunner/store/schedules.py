@@ -78,10 +78,8 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
 
 
 _POLICY = tuple(each.name for each in fields(SlotPolicy))
-READ = (
-    "id", "name", "job_type", "payload", "schedule", "timezone", "last_slot_at", "last_error", "source", "runs_made",
-    "description", "paused_at", *_POLICY,
-)  # fmt: skip
+_OWN = tuple(each.name for each in fields(Definition) if each.name not in ("policy", "problem"))
+READ = (*_OWN, *_POLICY)
 """The columns that ``definition_of`` reads."""
 
 
@@ -94,22 +92,7 @@ def definition_of(row: Any) -> Definition:
             raise UsageError("runs_made is no number; write how many runs were made of its slots")
     except UsageError as error:
         policy, problem = SlotPolicy(), str(error)
-    return Definition(
-        id=row["id"],
-        name=row["name"],
-        job_type=row["job_type"],
-        payload=row["payload"],
-        schedule=row["schedule"],
-        timezone=row["timezone"],
-        last_slot_at=row["last_slot_at"],
-        last_error=row["last_error"],
-        source=row["source"],
-        policy=policy,
-        problem=problem,
-        runs_made=row["runs_made"],
-        description=row["description"],
-        paused_at=row["paused_at"],
-    )
+    return Definition(**{name: row[name] for name in _OWN}, policy=policy, problem=problem)
 
 
 @lru_cache(maxsize=1024, typed=True)

@@ -30,7 +30,7 @@ def abandon(context: TickContext, hand: Hand, finalizer: Finalizer) -> None:
     A run whose handler may have begun gets a released attempt; the caller must have killed all handlers. Raises
     nothing: a run that cannot be returned is recovered when its lease expires.
     """
-    _try(context.log, partial(_write_what_has_ended, finalizer))
+    _try(context.log, partial(_write_results, finalizer))
     held = hand.renewable()
     begun = [each.lease for each in held if each.phase in BEGUN_PHASES]
     never_begun = [each.lease for each in held if each.phase not in BEGUN_PHASES]
@@ -44,7 +44,7 @@ def abandon(context: TickContext, hand: Hand, finalizer: Finalizer) -> None:
     hand.clear()
 
 
-def _write_what_has_ended(finalizer: Finalizer) -> None:
+def _write_results(finalizer: Finalizer) -> None:
     ends_at = clock.elapsed() + _WRITING_SECONDS
     while not finalizer.is_settled() and clock.elapsed() < ends_at:
         finalizer.work()

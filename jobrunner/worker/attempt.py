@@ -30,7 +30,7 @@ class StopReason(Enum):
 
     TIMEOUT = "it ran out of time"
     CANCEL = "its cancellation was requested"
-    SHUTDOWN = "the tick was told to stop"
+    SHUTDOWN = "the tick received a stop signal"
     UNRENEWED = "its lease could not be renewed in time"
     LEASE_LOST = "its lease was lost"
 

@@ -233,5 +233,5 @@ class Claimer:
                 self._hand.take_to_return(Lease(run_id, token)).is_locked = True
         runs = sum(each.runs for each in returned.values())
         if runs:
-            self._log.warning("released", result="unanswered claim given back", runs=runs)
+            self._log.warning("released", result="unanswered claim returned", runs=runs)
         return runs

@@ -63,7 +63,7 @@ class Dispatcher:
         if self._context.stop.at is not None:
             for pool in self._pools:
                 pool.recall()
-        self._return_those_that_waited_too_long()
+        self._return_overdue()
 
     def note_started(self, runs: Iterable[RunInHand]) -> None:
         """Log runs that are at work from now on."""
@@ -75,7 +75,7 @@ class Dispatcher:
         """When each waiting run will have waited for too long."""
         return [self._latest_of(held) for held in self._hand.in_phase(Phase.WAITING)]
 
-    def _return_those_that_waited_too_long(self) -> None:
+    def _return_overdue(self) -> None:
         for held in self._hand.in_phase(Phase.WAITING):
             is_retired = held.run.job_type not in self._pools.serving(held.run.job_type).types.policies
             if is_retired or self._context.stop.at is not None or self._latest_of(held) <= clock.elapsed():

@@ -81,7 +81,7 @@ class _Expander:
             except RowRefused as error:
                 # The batch is halved until the refused definition is alone. All those before it are expanded meanwhile.
                 if size == 1:
-                    self._pass_over(error)
+                    self._skip(error)
                 size = max(1, size // 2)
                 continue
             except RowHeld as error:
@@ -122,7 +122,7 @@ class _Expander:
             self._log.warning("postponed", definition_id=definition.id, result="next tick", error=str(error))
             return
         except RowRefused as error:
-            self._pass_over(error)
+            self._skip(error)
             return
         except DatabaseHeld as error:
             self._postpone(error, [definition.id])
@@ -136,7 +136,7 @@ class _Expander:
             self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
         self._seen.update(definition_ids)
 
-    def _pass_over(self, error: RowRefused) -> None:
+    def _skip(self, error: RowRefused) -> None:
         for definition_id in error.definition_ids:
             note = partial(schedules.note_refused, definition_id=definition_id, problem=str(error))
             _report(self._database.write(note), self._context)

@@ -227,7 +227,7 @@ class Finalizer:
         if self._hand.time_left(held) <= 0:
             # The lease has expired, so recovery decides. A later write would be refused.
             self.trouble = error
-            self._give_up(held, f"the lease ended before the database answered: {error}")
+            self._give_up(held, f"the lease expired before the database answered: {error}")
             return
         write.try_at = clock.elapsed() + write.pause_seconds
         write.pause_seconds = min(write.pause_seconds * 2, _LONGEST_PAUSE_SECONDS)

@@ -73,7 +73,7 @@ class Loop:
             self._pools.close()
             self._finalizer.close()
             self._heartbeat.close()
-        self._raise_what_went_wrong()
+        self._raise_trouble()
 
     def _step(self) -> bool:
         """Do one step of the tick; whether there is a next one."""
@@ -84,7 +84,7 @@ class Loop:
         if self._is_over():
             return False
         self._collect()
-        self._stopper.stop_what_is_due()
+        self._stopper.stop_due()
         if self._finalizer.work():
             # A type at its limit may be claimable again, now that the end of a run is written.
             self._pools.ask_soon()
@@ -117,7 +117,7 @@ class Loop:
             and (self._hand.count(*AT_WORK_PHASES) > 0 or not self._outage.has_lasted())
         )
 
-    def _raise_what_went_wrong(self) -> None:
+    def _raise_trouble(self) -> None:
         if self._pools.refusal is not None:
             raise self._pools.refusal
         if self._pools.starts.has_failed():

@@ -49,7 +49,7 @@ def _return_never_begun(context: TickContext) -> None:
             left.forget()
         if runs := sum(each.runs for each in returned):
             context.counts["released"] += runs
-            context.log.warning("released", result="held by a tick that was killed, and never begun", runs=runs)
+            context.log.warning("released", result="unstarted runs of a killed tick", runs=runs)
 
 
 class _Recovery:
@@ -74,7 +74,7 @@ class _Recovery:
                 if self._batch_size.was_cut():
                     left = some + left
                     continue
-                self._step_over(some[0], error)
+                self._skip(some[0], error)
                 self._cuts += 1
                 if self._cuts == _MOST_CUTS:
                     raise
@@ -97,13 +97,13 @@ class _Recovery:
         self._counts["recovered"] += len(recovered)
 
     def _end_without_output(self, some: list[int], error: Exception) -> None:
-        self._log.error("recovery", result="without what it has said", run_id=some[0], error=first_line_of(error))
+        self._log.error("recovery", result="without its output", run_id=some[0], error=first_line_of(error))
         try:
             self._end(some, with_output=False)
         except JobrunnerError:
             raise
         except Exception as again:  # noqa: BLE001 - as above; a person must look at this row
-            self._step_over(some[0], again)
+            self._skip(some[0], again)
 
-    def _step_over(self, run_id: int, error: Exception) -> None:
+    def _skip(self, run_id: int, error: Exception) -> None:
         self._log.error("recovered", run_id=run_id, result="cannot be written", error=first_line_of(error))

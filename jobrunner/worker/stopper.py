@@ -49,7 +49,7 @@ class Stopper:
         elif self._stop(held, StopReason.LEASE_LOST, within=timedelta(0)):
             log_run(self._context.log, "lease lost", held.run, result="nothing written")
 
-    def stop_what_is_due(self) -> None:
+    def stop_due(self) -> None:
         """Stop the runs whose time is over, take the next steps of stopping, and note new output."""
         for held in self._hand.in_phase(*AT_WORK_PHASES):
             if held.attempt.stopping is None and held.attempt.is_overdue():
@@ -67,7 +67,7 @@ class Stopper:
                 self._stop(held, StopReason.SHUTDOWN)
 
     def next_steps(self) -> list[float]:
-        """When ``stop_what_is_due`` has something to do."""
+        """When ``stop_due`` has something to do."""
         steps = [held.attempt.next_step_at() for held in self._hand.in_phase(*AT_WORK_PHASES)]
         return [step for step in steps if step is not None]
 

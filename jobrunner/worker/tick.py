@@ -68,8 +68,8 @@ class Tick:
             self._work(tick_id)
         except JobrunnerError as error:
             problem = error
-        except Exception as error:  # noqa: BLE001 - the trail is closed, and one line says what it was
-            problem = internal_error(self._context.log, "tick", error, "this tick, its runs were given back")
+        except Exception as error:  # noqa: BLE001 - the row is closed, and one line names the error
+            problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
         self._close(tick_id, problem)
         reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(

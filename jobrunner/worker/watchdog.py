@@ -116,18 +116,18 @@ def _in_own_thread(act: Callable[[], None]) -> None:
 
 
 @contextmanager
-def watching(database: Database, *, at_any_price: bool = True) -> Iterator[Watchdog]:
+def watching(database: Database, *, is_required: bool = True) -> Iterator[Watchdog]:
     """While the block runs, no call to the database takes longer than its ``waits`` allow.
 
-    Raises ConfigurationError when no thread can be started. If not ``at_any_price``, it goes on without the thread, and
-    only the server limits the calls.
+    Raises ConfigurationError when no thread can be started. If not ``is_required``, the block runs without the thread,
+    and only the server limits the calls.
     """
     watchdog = Watchdog(database.waits)
     watchdog.add(database)
     try:
         watchdog.start()
     except ConfigurationError:
-        if at_any_price:
+        if is_required:
             raise
     try:
         yield watchdog

@@ -4,9 +4,13 @@ import subprocess
 from datetime import timedelta
 from typing import Any
 
+from sqlalchemy import Connection
+
 from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
+from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Lease, Owner
+from jobrunner.store.finalize import Ended, Refusal, finalize_all
 
 OWNER = Owner("here", "here:1:a")
 LEASE = timedelta(minutes=1)
@@ -32,6 +36,11 @@ def running(database: Database, count: int, **columns: object) -> list[Lease]:
         **earlier,
     }
     return [Lease(run_id, "t" * 32) for run_id in insert_runs(database, count, **{**row, **columns})]
+
+
+def end_attempt(connection: Connection, owner: Owner, lease: Lease, ending: AttemptResult) -> Ended | Refusal:
+    """End one attempt by itself."""
+    return finalize_all(connection, owner, [(lease, ending)])[0]
 
 
 def tick_at_work(jobrunner: Commands, app: App, **env: str) -> "subprocess.Popen[str]":

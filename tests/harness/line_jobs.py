@@ -1,4 +1,4 @@
-"""Handlers that are short but for what their payload asks of some, and what their runs left behind."""
+"""Short handlers that do something special if the payload asks for it, and what their runs leave behind."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,25 +16,25 @@ import sys
 import threading
 from contextlib import closing, contextmanager
 
-LINE = int(sys.argv[2])
+QUEUE = int(sys.argv[2])
 
 
-def note_line(ctx):
-    """Tells the test that somebody waits behind this run."""
-    if select.select([LINE], [], [], 0.2)[0]:
-        open(f"{os.environ['TRACE_FILE']}-line-{ctx.run_id}", "w").close()
+def note_queue(ctx):
+    """Tells the test that a queued run waits behind this run."""
+    if select.select([QUEUE], [], [], 0.2)[0]:
+        open(f"{os.environ['TRACE_FILE']}-queue-{ctx.run_id}", "w").close()
 
 
-def note_end_of_line():
-    """Tells the test that none of those who waited is left in the line."""
-    while select.select([LINE], [], [], 0)[0]:
+def note_empty_queue():
+    """Tells the test that no run is left in the queue."""
+    while select.select([QUEUE], [], [], 0)[0]:
         time.sleep(0.01)
-    open(os.environ["TRACE_FILE"] + "-line-end", "w").close()
+    open(os.environ["TRACE_FILE"] + "-queue-end", "w").close()
 
 
 @contextmanager
 def writing_alone():
-    """A tick that is stopped while it writes to SQLite would keep all others from writing."""
+    """Keeps the tick out of its writes to SQLite: if it were stopped in one, no other tick could write."""
     file = os.environ.get("SQLITE_FILE")
     if not file:
         yield
@@ -55,17 +55,17 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
     time.sleep(seconds)
     if act is None or ctx.attempt > attempts:
         return
-    note_line(ctx)
+    note_queue(ctx)
     if act == "exit":
         os._exit(3)
     elif act == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif act == "steal":
-        while select.select([LINE], [], [], 0)[0]:
-            os.read(LINE, 1 << 16)
+        while select.select([QUEUE], [], [], 0)[0]:
+            os.read(QUEUE, 1 << 16)
         hold(path)
     elif act == "signal":
-        threading.Thread(target=note_end_of_line, daemon=True).start()
+        threading.Thread(target=note_empty_queue, daemon=True).start()
         with writing_alone():
             os.kill(os.getppid(), number)
         hold(path)
@@ -77,7 +77,7 @@ def quick(ctx: Context, act=None, path=None, number=0, attempts=1, seconds=0.0):
 def brief(ctx: Context, hang=False):
     leave_trace(ctx)
     if hang:
-        note_line(ctx)
+        note_queue(ctx)
         time.sleep(600)
 '''
 
@@ -85,30 +85,30 @@ ONE = {"JOBRUNNER_CONCURRENCY": "1"}
 
 
 def warm_up(database: Database, job_type: str = "quick", count: int = 40) -> list[int]:
-    """Runs before all others: from them a tick learns that the type is short."""
+    """Insert runs that come first, so that the tick learns that the type is short."""
     return insert_runs(database, count, job_type, priority=9)
 
 
 def queue_head(database: Database, job_type: str = "quick", **payload: Any) -> int:
-    """The run behind which others will wait."""
+    """Insert the run behind which others will be queued."""
     return queue(database, job_type, payload, priority=5)
 
 
-def wait_for_line(app: App, database: Database, head: int, followers: list[int]) -> list[int]:
-    """Until the head is at work; those behind it. Without any the test would show nothing."""
-    wait_for(app.path(f"trace-line-{head}").exists, 30, f"a line behind {head}\n{database.describe()}")
+def wait_for_queue(app: App, database: Database, head: int, followers: list[int]) -> list[int]:
+    """Wait until the head is at work; returns the queued runs behind it. Without any the test would show nothing."""
+    wait_for(app.path(f"trace-queue-{head}").exists, 30, f"a queue behind {head}\n{database.describe()}")
     marks = ", ".join("?" * len(followers))
     running = database.query(f"SELECT id FROM job_runs WHERE status = 'running' AND id IN ({marks})", followers)
     return [row["id"] for row in running]
 
 
 def begun(app: App) -> Counter[int]:
-    """How often each run was begun."""
+    """How often each run has begun."""
     return Counter(line.run_id for line in app.trace())
 
 
 def ends(database: Database, run_ids: list[int]) -> Mapping[tuple[Any, ...], int]:
-    """How many of these runs ended how: status, attempts, rows in the trail."""
+    """How many of these runs have each status, number of attempts and number of attempt rows."""
     statement = """
         SELECT id, status, attempts, (SELECT count(*) FROM job_attempts WHERE run_id = job_runs.id) AS trail
           FROM job_runs

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Definition, Lease, Owner, Policy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
@@ -129,16 +130,15 @@ BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
     "claims.claim a suspect": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
-    "claims.start": lambda connection: claims.start(connection, AT_WORK[0]),
     "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
     "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
     "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
     "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
-    "finalize.finalize": lambda connection: finalize.finalize(
+    "finalize.finalize_all of one": lambda connection: end_attempt(
         connection, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)
     ),
-    "finalize.finalize late": lambda connection: finalize.finalize(connection, OWNER, Lease(5, "t" * 32), DONE),
+    "finalize.finalize_all late": lambda connection: end_attempt(connection, OWNER, Lease(5, "t" * 32), DONE),
     "finalize.finalize_all": lambda connection: finalize.finalize_all(connection, OWNER, ALL_DONE),
     "finalize.recover": lambda connection: finalize.recover(connection, 100),
     "finalize.recover some": lambda connection: finalize.recover(connection, 20, only=range(2_000_021, 2_000_041)),
@@ -156,8 +156,6 @@ BUSY: dict[str, Call] = {
         connection, NewRun("known", "{}"), KEYED, None
     ),
     "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
-    "enqueue.insert_if_room": lambda connection: enqueue.insert_if_room(connection, NewRun("known_too", "{}")),
-    "backpressure.occupancy_if_full": lambda connection: backpressure.occupancy_if_full(connection, "known_too", None),
     "backpressure.find_room": lambda connection: backpressure.find_room(connection, "known_too", None),
     "backpressure.differing": lambda connection: backpressure.differing(connection, KNOWN),
     "backpressure.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
@@ -173,7 +171,6 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "claims.claim ahead": claiming(start=False),
     "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from harness import Database
+from harness.at_work import end_attempt
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
@@ -104,13 +105,8 @@ class Runs(People):
         else:
             self.undo(lambda connection: claims.claim(connection, request))
 
-    @rule(request=requests)
-    @precondition(lambda self: self.is_any_due())
-    def claim_ahead(self, request: ClaimRequest) -> None:
-        self.claim_one(replace(request, token=self.new_token(), start=False))
-
     def claim_one(self, request: ClaimRequest) -> None:
-        owner, token, start = request.owner, request.token, request.start
+        owner, token = request.owner, request.token
         types = [policy.job_type for policy in request.policies]
         before, at = self.seen.runs, self.at
         ids = [run.lease.run_id for run in self.write(lambda connection: claims.claim(connection, request)).runs]
@@ -118,8 +114,8 @@ class Runs(People):
         for run_id, row in self.expect(ids).items():
             old = before[run_id]
             assert (row["status"], row["lease_token"], row["locked_by"]) == (Status.RUNNING, token, owner.name)
-            assert row["attempts"] == old["attempts"] + (1 if start else 0)
-            assert (row["started_at"] is not None) == start
+            assert row["attempts"] == old["attempts"] + 1
+            assert row["started_at"] is not None
             assert row["max_attempts"] == (old["max_attempts"] or POLICIES[row["job_type"]].max_attempts)
             assert row["cancel_requested_at"] is None, "a cancelled run was handed out"
         taken = [row for row in before.values() if row["host"] == owner.host and row["locked_until"] > at]
@@ -155,15 +151,14 @@ class Runs(People):
 
     def finalize_one(self, pick: int, ending: AttemptResult, *, commits: bool) -> None:
         held = chosen(self.claims(live=True), pick)
-        ending_write = partial(finalize.finalize, owner=held.owner, lease=held.lease, ending=ending)
+        ending_write = partial(end_attempt, owner=held.owner, lease=held.lease, ending=ending)
         if not commits:
             self.undo(ending_write)
             return
         run_id = held.lease.run_id
         old = self.seen.runs[run_id]
         answer = self.write(ending_write)
-        is_recorded = old["started_at"] is not None or ending.outcome is Outcome.SUCCEEDED
-        row = self.expect([run_id], attempts_of=[run_id] if is_recorded else [])[run_id]
+        row = self.expect([run_id], attempts_of=[run_id])[run_id]
         assert (row["status"], row["attempts"]) == ends_at(old, ending.outcome)
         assert (answer.run_id, answer.decision.status, answer.run_at) == (run_id, row["status"], row["run_at"])
         assert row["status"] != Status.SUCCEEDED or row["result"] == [1]
@@ -180,26 +175,10 @@ class Runs(People):
             for row in self.seen.attempts.values()
             if (row["run_id"], row["lease_token"]) == (held.lease.run_id, held.lease.token)
         ]
-        answer = self.write(lambda connection: finalize.finalize(connection, held.owner, held.lease, ending))
+        answer = self.write(lambda connection: end_attempt(connection, held.owner, held.lease, ending))
         self.expect()
         was_applied = own and own != ["lease_expired"]
         assert answer is (Refusal.ALREADY_APPLIED if was_applied else Refusal.LEASE_LOST)
-
-    @rule(pick=picks)
-    @precondition(lambda self: self.held)
-    def start(self, pick: int) -> None:
-        """Also what was started, or lost, before."""
-        held = chosen(sorted(self.held, key=self.is_started), pick)
-        old = self.row(held.lease)
-        can = old is not None and old["started_at"] is None
-        assert self.write(lambda connection: claims.start(connection, held.lease)) == can
-        for row in self.expect([held.lease.run_id] if can else []).values():
-            assert old is not None
-            assert (row["attempts"], row["status"]) == (old["attempts"] + 1, Status.RUNNING)
-
-    def is_started(self, held: Held) -> bool:
-        row = self.row(held.lease)
-        return row is None or row["started_at"] is not None
 
     @rule(pick=picks, live=st.sampled_from([True, True, False]), act=st.sampled_from(["renew", "report", "forget"]))
     @precondition(lambda self: self.held)
@@ -237,7 +216,7 @@ class Runs(People):
         given = self.write(lambda connection: claims.give_back(connection, lease.token, part))
         assert (given.runs, given.locked) == (len(old), frozenset())
         for run_id, row in self.expect(old).items():
-            uncharged = old[run_id]["attempts"] - (0 if old[run_id]["started_at"] is None else 1)
+            uncharged = old[run_id]["attempts"] - 1
             status = Status.QUEUED if old[run_id]["cancel_requested_at"] is None else Status.CANCELLED
             assert (row["status"], row["attempts"], row["run_at"]) == (status, uncharged, old[run_id]["run_at"])
 
@@ -255,12 +234,12 @@ class Runs(People):
         expired.sort(key=lambda row: int(row["id"]))
         answer = self.write(lambda connection: finalize.recover(connection, limit))
         assert [each.run_id for each in answer] == [row["id"] for row in expired]
-        started = [row["id"] for row in expired if row["started_at"] is not None]
-        rows = self.expect([row["id"] for row in expired], attempts_of=started)
+        ids = [row["id"] for row in expired]
+        rows = self.expect(ids, attempts_of=ids)
         for old in expired:
             row = rows[old["id"]]
             assert (row["status"], row["attempts"]) == ends_at(old, Outcome.LEASE_EXPIRED)
-            if old["started_at"] is not None and row["status"] != Status.CANCELLED:
+            if row["status"] != Status.CANCELLED:
                 assert (row["error_type"], row["lease_expiries"]) == ("lease_expired", old["lease_expiries"] + 1)
 
     def teardown(self) -> None:
@@ -281,6 +260,4 @@ class Runs(People):
         owner, policies = OWNERS[0], list(POLICIES.values())
         request = ClaimRequest(owner, self.new_token(), policies, 1000, 1000, LEASE, quarantined=quarantined)
         for run in self.write(lambda connection: claims.claim(connection, request)).runs:
-            self.write(
-                partial(finalize.finalize, owner=owner, lease=run.lease, ending=AttemptResult(Outcome.SUCCEEDED))
-            )
+            self.write(partial(end_attempt, owner=owner, lease=run.lease, ending=AttemptResult(Outcome.SUCCEEDED)))

@@ -62,13 +62,10 @@ class Undone(Exception):
 def ends_at(row: Row, outcome: Outcome) -> tuple[Status, int]:
     """Status and charged attempts after this end, said once more and differently than the code says it."""
     attempts: int = row["attempts"]
-    started = row["started_at"] is not None
     if outcome is Outcome.SUCCEEDED:
         return Status.SUCCEEDED, attempts
     if row["cancel_requested_at"] is not None:
         return Status.CANCELLED, attempts
-    if not started:
-        return Status.QUEUED, attempts
     if outcome is Outcome.DROPPED:
         return Status.CANCELLED, attempts
     if outcome is Outcome.SNOOZED or (outcome is Outcome.RELEASED and row["releases"] < 9):

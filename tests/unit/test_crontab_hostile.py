@@ -14,7 +14,7 @@ from jobrunner.crontab.takeover import Host
 from jobrunner.crontab.toml import quoted, write
 from jobrunner.errors import JobrunnerError
 
-HOST = Host("app", "/home/app", "Europe/Berlin", lambda *_: False)
+HOST = Host("app", "/home/app", "Europe/Berlin")
 EACH = "* * * * * "
 LARGE = 16_000
 LINES = {

@@ -79,8 +79,8 @@ def test_every_phase_is_reached_and_from_each_a_run_can_leave() -> None:
         assert ahead & LAST_PHASES
 
 
-def test_what_may_have_begun_never_becomes_never_begun_without_a_word_of_its_child() -> None:
-    """Only from WORKING, of a run that its child was surely not given, is there a way back."""
+def test_a_run_that_may_have_begun_goes_back_only_from_working_or_stopping() -> None:
+    """In these phases its child may still report that it has not begun the run."""
     back = {(here, there) for here in BEGUN_PHASES for there in MOVES[here] if there not in BEGUN_PHASES}
     assert back == {
         (Phase.WORKING, Phase.WAITING),

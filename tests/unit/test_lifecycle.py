@@ -40,14 +40,12 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every outcome against every standing around the limits; what was started was charged."""
+    """Every outcome against every standing around the limits; whatever is at work was charged."""
     near_the_limit = (0, 1, MOST_RELEASES_IN_A_ROW - 2, MOST_RELEASES_IN_A_ROW - 1, MOST_RELEASES_IN_A_ROW)
-    for attempts, most, started, cancelled, releases, expiries in product(
-        range(4), range(1, 4), (False, True), (False, True), near_the_limit, range(3)
+    for attempts, most, cancelled, releases, expiries in product(
+        range(1, 6), range(1, 6), (False, True), near_the_limit, range(3)
     ):
-        if started and attempts == 0:
-            continue
-        run = RunState(attempts, most, started, cancelled, releases, expiries)
+        run = RunState(attempts, most, cancelled, releases, expiries)
         for outcome, wait in product(Outcome, (None, OWN_WAIT)):
             yield Case(run, AttemptResult(outcome, error_type="kind", error="words", wait=wait))
 
@@ -60,7 +58,7 @@ def charged(case: Case) -> bool:
     is_release = case.ending.outcome is Outcome.RELEASED and case.run.releases + 1 < MOST_RELEASES_IN_A_ROW
     own_rules = (Outcome.SUCCEEDED, Outcome.SNOOZED, Outcome.DROPPED, Outcome.INCOMPATIBLE)
     free = case.ending.outcome in own_rules or is_release
-    return case.run.started and not case.run.cancel_requested and not free
+    return not case.run.cancel_requested and not free
 
 
 def of(*outcomes: Outcome) -> list[Case]:
@@ -104,7 +102,7 @@ def test_statuses_are_waiting_running_or_finished() -> None:
 def test_the_cases_are_many() -> None:
     assert len(CASES) > 5000
     assert {case.decision().event for case in CASES} == {
-        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.RETURN, Event.RELEASE, Event.POSTPONE, Event.DROP,
+        Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.RELEASE, Event.POSTPONE, Event.DROP,
         Event.CANCEL,
     }  # fmt: skip
 
@@ -122,23 +120,13 @@ def test_a_requested_cancel_wins_over_everything_but_success() -> None:
         if case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
             decision = case.decision()
             assert decision.status is Status.CANCELLED
-            assert decision.outcome is (Outcome.CANCELLED if case.run.started else None)
+            assert decision.outcome is Outcome.CANCELLED
             assert decision.attempts == case.run.attempts
-
-
-def test_what_was_never_started_goes_back_uncharged_and_unrecorded() -> None:
-    for case in CASES:
-        if not case.run.started and not case.run.cancel_requested and case.ending.outcome is not Outcome.SUCCEEDED:
-            decision = case.decision()
-            assert (decision.status, decision.event) == (Status.QUEUED, Event.RETURN)
-            assert (decision.attempts, decision.wait, decision.outcome) == (case.run.attempts, None, None)
-            assert (decision.error, decision.error_type) == (None, None)
-            assert decision.lease_expiries == case.run.lease_expiries
 
 
 def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
     for case in of(Outcome.SNOOZED):
-        if case.run.started and not case.run.cancel_requested:
+        if not case.run.cancel_requested:
             decision = case.decision()
             assert (decision.status, decision.outcome) == (Status.QUEUED, Outcome.SNOOZED)
             assert decision.attempts == case.run.attempts - 1
@@ -148,7 +136,7 @@ def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
 
 def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a_deploy_is_over() -> None:
     for case in of(Outcome.INCOMPATIBLE):
-        if not case.run.started or case.run.cancel_requested:
+        if case.run.cancel_requested:
             continue
         for since in (timedelta(days=-9), timedelta(0), DEPLOY_GRACE - timedelta(seconds=1)):
             decision = replace(case, run=replace(case.run, incompatible_for=since)).decision()
@@ -164,7 +152,7 @@ def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a
 
 def test_what_is_dropped_at_a_stop_is_ended_and_its_attempt_is_kept() -> None:
     for case in of(Outcome.DROPPED):
-        if case.run.started and not case.run.cancel_requested:
+        if not case.run.cancel_requested:
             decision = case.decision()
             assert (decision.status, decision.event) == (Status.CANCELLED, Event.DROP)
             assert (decision.outcome, decision.error_type, decision.error) == (Outcome.DROPPED, "kind", "words")
@@ -179,7 +167,7 @@ def test_only_a_drop_at_a_stop_ends_a_run_as_dropped() -> None:
 
 def test_the_tenth_release_in_a_row_is_charged() -> None:
     for case in of(Outcome.RELEASED):
-        if not case.run.started or case.run.cancel_requested:
+        if case.run.cancel_requested:
             continue
         decision = case.decision()
         assert decision.outcome is Outcome.RELEASED
@@ -194,11 +182,11 @@ def test_the_tenth_release_in_a_row_is_charged() -> None:
 
 
 def test_ten_releases_cost_one_attempt() -> None:
-    run = RunState(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    run = RunState(1, 5, cancel_requested=False, releases=0, lease_expiries=0)
     for count in range(1, MOST_RELEASES_IN_A_ROW):
         decision = decide(run, AttemptResult(Outcome.RELEASED))
         assert (decision.attempts, decision.releases) == (0, count)
-        run = RunState(decision.attempts + 1, 5, True, False, decision.releases, 0)
+        run = RunState(decision.attempts + 1, 5, False, decision.releases, 0)
     assert decide(run, AttemptResult(Outcome.RELEASED)).event is Event.FAIL
 
 
@@ -230,7 +218,7 @@ def test_only_expiries_in_a_row_are_counted() -> None:
 
 
 def test_a_wait_of_zero_is_not_the_default_wait() -> None:
-    run = RunState(1, 5, started=True, cancel_requested=False, releases=0, lease_expiries=0)
+    run = RunState(1, 5, cancel_requested=False, releases=0, lease_expiries=0)
     assert decide(run, AttemptResult(Outcome.FAILED, wait=timedelta(0))).wait == timedelta(0)
 
 

@@ -187,7 +187,7 @@ BAD_POLICIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("policy", BAD_POLICIES.values(), ids=BAD_POLICIES)
 def test_a_handshake_with_a_policy_that_no_handler_can_have_is_refused(policy: Any) -> None:
-    assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its handshake makes no sense")
+    assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its handshake is invalid")
 
 
 def test_a_result_larger_than_any_may_be_is_not_kept() -> None:

@@ -41,7 +41,7 @@ def test_everything_said() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"misfire": "lates"}, "did you mean 'latest'?"),
+        ({"misfire": "lates"}, "the nearest is 'latest'"),
         ({"misfire": None}, "misfire must be one of 'latest', 'skip', 'all'"),
         ({"overlap": "x" * 500}, "overlap must be one of"),
         ({"misfire_window": "soon"}, "misfire_window: 'soon' is not a duration; write it as"),

@@ -1,4 +1,4 @@
-"""The ends of outputs, told apart by a mark: the same sections however the bytes arrive."""
+"""The tails of outputs, separated by a mark: the same sections however the bytes arrive."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -13,7 +13,7 @@ MARK = b"\0jobrunner 00ab\n"
 texts = st.lists(
     st.sampled_from([b"", b"a", b"\n", b"\0", b"\0\0", MARK[:5], MARK[:-1], MARK[1:], b"text "]), max_size=5
 ).map(b"".join)
-chapters_of_texts = st.lists(texts.filter(lambda text: MARK not in text), min_size=1, max_size=6)
+lists_of_outputs = st.lists(texts.filter(lambda text: MARK not in text), min_size=1, max_size=6)
 
 
 def written(parts: Iterable[bytes]) -> Sections:
@@ -23,8 +23,8 @@ def written(parts: Iterable[bytes]) -> Sections:
     return sections
 
 
-def told(sections: Sections, count: int) -> list[str | None]:
-    """What belongs to each of so many runs, one after the other."""
+def texts_of(sections: Sections, count: int) -> list[str | None]:
+    """The output of each of the next ``count`` runs."""
     found = []
     for _ in range(count):
         found.append(sections.first.text())
@@ -37,39 +37,39 @@ def split(data: bytes, cuts: Iterable[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(edges)]
 
 
-@given(chapters_of_texts, st.lists(st.integers(0, 1000), max_size=8))
-def test_any_split_gives_the_same_chapters(outputs: list[bytes], cuts: list[int]) -> None:
+@given(lists_of_outputs, st.lists(st.integers(0, 1000), max_size=8))
+def test_any_split_gives_the_same_sections(outputs: list[bytes], cuts: list[int]) -> None:
     # Also where the end of a text and the mark after it look like a mark that begins earlier.
     data = b"".join(output + MARK for output in outputs)
-    whole = told(written([data]), len(outputs))
-    assert told(written(split(data, cuts)), len(outputs)) == whole
+    whole = texts_of(written([data]), len(outputs))
+    assert texts_of(written(split(data, cuts)), len(outputs)) == whole
     assert whole == [output.decode() or None for output in outputs]
 
 
 def test_a_mark_may_come_byte_by_byte() -> None:
     data = b"one" + MARK + MARK + b"three" + MARK
-    assert told(written(bytes([byte]) for byte in data), 3) == ["one", None, "three"]
+    assert texts_of(written(bytes([byte]) for byte in data), 3) == ["one", None, "three"]
 
 
-def test_without_a_mark_the_next_run_begins_anew() -> None:
+def test_without_a_mark_the_next_run_gets_a_new_section() -> None:
     sections = written([b"all that is written goes elsewhere"])
-    assert told(sections, 1) == ["all that is written goes elsewhere"]
+    assert texts_of(sections, 1) == ["all that is written goes elsewhere"]
     assert sections.first.text() is None
     sections.add(b"next" + MARK)
-    assert told(sections, 1) == ["next"]
+    assert texts_of(sections, 1) == ["next"]
 
 
-def test_what_begins_like_a_mark_and_is_none_is_output() -> None:
+def test_output_that_begins_like_a_mark_is_kept() -> None:
     sections = written([MARK[:6]])
     assert sections.first.text() is None
     sections.add(b"no")
     assert sections.first.text() == (MARK[:6] + b"no").decode()
 
 
-def test_of_a_flood_the_end_is_kept_in_its_own_chapter() -> None:
+def test_the_end_of_a_flood_is_kept_in_its_own_section() -> None:
     flood = b"x" * 70_000 + b"end"
     sections = written([b"before" + MARK, flood[:40_000], flood[40_000:] + MARK[:3], MARK[3:] + b"after" + MARK])
-    assert told(sections, 3) == ["before", flood[-TAIL_BYTES:].decode(), "after"]
+    assert texts_of(sections, 3) == ["before", flood[-TAIL_BYTES:].decode(), "after"]
 
 
 @given(st.lists(st.binary(max_size=TAIL_BYTES), max_size=8))

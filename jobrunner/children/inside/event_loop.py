@@ -60,7 +60,7 @@ class _Server:
 
     async def serve(self, messages: Sequence[ToChild]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._hung_up = asyncio.Event()
+        self._is_closed = asyncio.Event()
         self._loop.set_task_factory(self._new_task)
         # The tick stops runs by messages. A SIGTERM to all processes of a service must not end all runs at once.
         self._loop.add_signal_handler(signal.SIGTERM, lambda: None)
@@ -68,7 +68,7 @@ class _Server:
         self._loop.add_reader(self._channel.fileno(), self._receive)
         for message in messages:
             self._act(message)
-        await self._hung_up.wait()
+        await self._is_closed.wait()
 
     def _receive(self) -> None:
         try:
@@ -77,7 +77,7 @@ class _Server:
             return
         if not data:
             self._loop.remove_reader(self._channel.fileno())
-            self._hung_up.set()
+            self._is_closed.set()
             return
         for frame in self._inbox.feed(data):
             self._act(of_parent(frame))

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 STARTING = b"\0"
 """The launcher sends this just before it executes the program. If that fails, the reason follows."""
-LATE = "its last moment to begin has passed: its host stood still"
+LATE = "its host stalled, and the time to begin it has passed"
 _PR_SET_PDEATHSIG = 1
 # The same clock as in jobrunner.clock, which this process cannot import.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     for descriptor in (channel, queue, stacks, running, *page):
         # A program that a handler starts must not write into this child's channel nor read its queue.
         os.set_inheritable(descriptor, False)
-    _die_with(parent)
+    _end_with_parent(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # With this signal the parent asks for the stacks when a handler hangs. C code writes them, so it works even while
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     os._exit(0)
 
 
-def _die_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -160,7 +160,7 @@ class Child:
     def _import(self, hello: Hello) -> None:
         if hello.app_dir:
             if not os.path.isdir(hello.app_dir):
-                self._send(ImportFailed(f"JOBRUNNER_APP_DIR {hello.app_dir} is no folder"))
+                self._send(ImportFailed(f"JOBRUNNER_APP_DIR {hello.app_dir} is not a folder"))
                 return
             sys.path.insert(0, hello.app_dir)
         for module in hello.imports:
@@ -204,7 +204,7 @@ class Child:
         failpoints.hit("child.handler_returned")
         self._streams.end_of_run()
         progress.flush()
-        self._closed_in_a_row = self._closed_in_a_row + 1 if reports.tells_of_a_closed_connection(report) else 0
+        self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
         was_asked_to_stop, is_last = self._was_asked_to_stop, self._has_lost_connections()
         self._send(report._replace(ended_at=clock.elapsed(), was_asked_to_stop=was_asked_to_stop, is_last=is_last))
 
@@ -286,7 +286,7 @@ def _schedules() -> list[dict[str, Any]]:
 def _check_module_name(name: str) -> None:
     # The import system would answer `../jobs` or `a..b` with an error about packages, which does not help.
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigurationError("that is no module's name; write it as an import statement does, e.g. myapp.jobs")
+        raise ConfigurationError("that is not the name of a module; write it as in an import, e.g. myapp.jobs")
 
 
 def _line(error: BaseException) -> str:

@@ -126,7 +126,7 @@ def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
     )
 
 
-def tells_of_a_closed_connection(report: Report) -> bool:
+def shows_closed_connection(report: Report) -> bool:
     """Whether the run has failed because a connection that its process keeps was closed."""
     return report.error is not None and _CLOSED.search(report.error) is not None
 

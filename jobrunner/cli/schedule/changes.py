@@ -11,7 +11,7 @@ import click
 
 from jobrunner.cli import environment, render, session
 from jobrunner.cli.status import next_slot
-from jobrunner.cli.types import Checked, read_payload, whole_number
+from jobrunner.cli.types import Checked, read_payload
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.model import Declaration, Misfire, Overlap
@@ -22,7 +22,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store import definitions, edits, pausing
 from jobrunner.store.due_slots import Changed
 from jobrunner.store.schedules import Plan
-from jobrunner.text import visible
+from jobrunner.text import visible, whole_number
 from jobrunner.worker import expansion
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

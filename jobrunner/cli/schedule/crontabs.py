@@ -13,6 +13,7 @@ from jobrunner.crontab import appending, convert, host, parse, tick_line, toml
 from jobrunner.crontab.report import report
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.settings.config import Config
+from jobrunner.settings.files import read_file
 from jobrunner.text import storable, visible
 
 _PATHS = ("JOBRUNNER_APP_DIR", "JOBRUNNER_CONFIG", "JOBRUNNER_LOG", "JOBRUNNER_STATE_DIR")
@@ -73,14 +74,9 @@ def _read(path: Path) -> bytes:
     if str(path) == "-":
         return sys.stdin.buffer.read(parse.LARGEST_BYTES + 1)
     try:
-        # A FIFO would hang until somebody writes.
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{str(path)[:200]}: it is not a regular file; `-` reads standard input")
-        with path.open("rb") as file:
-            return file.read(parse.LARGEST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{str(path)[:200]}: {reason}") from None
+        return read_file(path, parse.LARGEST_BYTES)
+    except UsageError as error:
+        raise UsageError(f"{str(path)[:200]}: {error}; `-` reads standard input") from None
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 
 from jobrunner import clock
 from jobrunner.cli import render
-from jobrunner.cli.types import Checked, parse_run_at, whole_number
+from jobrunner.cli.types import Checked, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition
@@ -17,7 +17,7 @@ from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.dst import Caught
 from jobrunner.schedules.recurrence import Recurrence
-from jobrunner.text import iso_instant, visible
+from jobrunner.text import iso_instant, visible, whole_number
 
 _YEAR = timedelta(days=366)
 _COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))

@@ -10,11 +10,11 @@ from functools import partial
 import click
 
 from jobrunner.cli import environment, render, session, streams
-from jobrunner.cli.types import Checked, parse_instant, whole_number
+from jobrunner.cli.types import Checked, parse_instant
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
 from jobrunner.store import backfill as store
-from jobrunner.text import visible
+from jobrunner.text import visible, whole_number
 
 _instant = Checked(parse_instant)
 

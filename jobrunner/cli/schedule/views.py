@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session
-from jobrunner.cli.status import next_slot, schedule_row
-from jobrunner.cli.types import Checked, whole_number
+from jobrunner.cli.status import SCHEDULES, next_slot
+from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
 from jobrunner.model import PLACES
@@ -19,6 +19,7 @@ from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
 from jobrunner.store.schedules import definition_of
+from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 
 _KEPT_IN = {"command": "a command", **PLACES}
@@ -46,8 +47,8 @@ def list_(removed: bool, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
     elif found:
-        headings = ("NAME", "TYPE", "SCHEDULE", "TIME ZONE", "NEXT SLOT", "PROBLEM")
-        render.table(headings, [schedule_row(row) for row in found], indent="")
+        shown = [row | {"next_slot": next_slot(row)} for row in found]
+        render.table(list(SCHEDULES), [[row[each] for each in SCHEDULES.values()] for row in shown], indent="")
     else:
         click.echo("no schedules")
 

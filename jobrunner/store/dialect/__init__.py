@@ -6,71 +6,32 @@ transaction begins (``connections``), how a call that hangs is ended (``hung_cal
 tick is notified of a commit (``notify``).
 """
 
-from jobrunner.store.dialect.connections import (
-    checkpoint,
-    file_preparation,
-    must_commit,
-    open_engine,
-    prepare_file,
-    sever,
-    waits_unfairly,
-)
-from jobrunner.store.dialect.hung_calls import Wire
-from jobrunner.store.dialect.notify import Notifier, notify_removal, notify_statements, open_notifier
-from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.statements import (
-    insert_or_skip,
-    insert_or_update,
-    inserting,
-    lock_migrations,
-    lock_named_row,
-    row_unless,
-    stay_with,
-    wait_briefly_for_locks,
-)
-from jobrunner.store.dialect.values import (
-    BigKey,
-    JsonObject,
-    Seconds,
-    UtcTime,
-    clock_removal,
-    clock_statements,
-    ddl_words,
-    later,
-    now,
-    stored_json,
-)
-
-__all__ = [
-    "BigKey",
-    "JsonObject",
-    "Notifier",
-    "Seconds",
-    "UtcTime",
-    "Wire",
-    "checkpoint",
-    "clock_removal",
-    "clock_statements",
-    "ddl_words",
-    "file_preparation",
-    "insert_or_skip",
-    "insert_or_update",
-    "inserting",
-    "later",
-    "lock_migrations",
-    "lock_named_row",
-    "must_commit",
-    "notify_removal",
-    "notify_statements",
-    "now",
-    "open_engine",
-    "open_notifier",
-    "prepare_file",
-    "row_unless",
-    "rows",
-    "sever",
-    "stay_with",
-    "stored_json",
-    "wait_briefly_for_locks",
-    "waits_unfairly",
-]
+from jobrunner.store.dialect.connections import checkpoint as checkpoint
+from jobrunner.store.dialect.connections import file_preparation as file_preparation
+from jobrunner.store.dialect.connections import must_commit as must_commit
+from jobrunner.store.dialect.connections import open_engine as open_engine
+from jobrunner.store.dialect.connections import prepare_file as prepare_file
+from jobrunner.store.dialect.connections import sever as sever
+from jobrunner.store.dialect.connections import waits_unfairly as waits_unfairly
+from jobrunner.store.dialect.hung_calls import Wire as Wire
+from jobrunner.store.dialect.notify import Notifier as Notifier
+from jobrunner.store.dialect.notify import notify_removal as notify_removal
+from jobrunner.store.dialect.notify import notify_statements as notify_statements
+from jobrunner.store.dialect.notify import open_notifier as open_notifier
+from jobrunner.store.dialect.rows import rows as rows
+from jobrunner.store.dialect.statements import insert_or_skip as insert_or_skip
+from jobrunner.store.dialect.statements import inserting as inserting
+from jobrunner.store.dialect.statements import lock_migrations as lock_migrations
+from jobrunner.store.dialect.statements import lock_named_row as lock_named_row
+from jobrunner.store.dialect.statements import stay_with as stay_with
+from jobrunner.store.dialect.statements import wait_briefly_for_locks as wait_briefly_for_locks
+from jobrunner.store.dialect.values import BigKey as BigKey
+from jobrunner.store.dialect.values import JsonObject as JsonObject
+from jobrunner.store.dialect.values import Seconds as Seconds
+from jobrunner.store.dialect.values import UtcTime as UtcTime
+from jobrunner.store.dialect.values import clock_removal as clock_removal
+from jobrunner.store.dialect.values import clock_statements as clock_statements
+from jobrunner.store.dialect.values import ddl_words as ddl_words
+from jobrunner.store.dialect.values import later as later
+from jobrunner.store.dialect.values import now as now
+from jobrunner.store.dialect.values import stored_json as stored_json

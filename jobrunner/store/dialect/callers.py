@@ -1,22 +1,19 @@
 """The caller's own connection, for a few statements inside the transaction that is open on it.
 
-On one that is not SQLAlchemy's, an ``ExternalConnection``, ``first_row`` runs a statement that was compiled once,
-without SQLAlchemy in between: an enqueue is on the path of its caller's request. For everything else
-``usable_connection`` gives it to an engine that can make cursors on it and nothing else.
+On one that is not SQLAlchemy's, an ``ExternalConnection``, a statement that was compiled once runs without SQLAlchemy
+in between: an enqueue is on the path of its caller's request.
 """
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Dialect, Engine, NullPool, Select, UpdateBase, create_engine, exc
+from sqlalchemy import Connection, Dialect, Select, UpdateBase
 
 from jobrunner.errors import UsageError
 
@@ -46,7 +43,7 @@ Transaction: TypeAlias = (
 Statement: TypeAlias = UpdateBase | Select[Any]
 
 
-def connection_of_caller(transaction: Transaction) -> Connection | ExternalConnection:
+def connection_of_caller(transaction: Transaction) -> CallersConnection:
     """What to write with, in the transaction of whoever gave it, which is neither begun nor ended here.
 
     On a connection of a driver, errors are the driver's own. Raises UsageError where no transaction is open on it and
@@ -75,45 +72,36 @@ def connection_of_caller(transaction: Transaction) -> Connection | ExternalConne
     )
 
 
-def first_row(caller: Connection | ExternalConnection, statement: Statement, parameters: dict[str, Any]) -> Any:
-    """Execute a statement and return its first row, or None. Build the statement once: it is compiled once."""
-    if isinstance(caller, Connection):
-        return caller.execute(statement, parameters).first()
-    return caller.first_row(statement, parameters)
+def fetch(caller: CallersConnection, statement: Statement, parameters: dict[str, Any]) -> Sequence[Any]:
+    """Execute a statement and return its rows. It is kept compiled: build it once, with parameters for all values."""
+    if isinstance(caller, ExternalConnection):
+        return caller.fetch(statement, parameters)
+    result = caller.execute(statement, parameters)
+    return result.all() if result.returns_rows else ()
 
 
-def dialect_name(caller: Connection | ExternalConnection) -> str:
+def first_row(caller: CallersConnection, statement: Statement, parameters: dict[str, Any]) -> Any:
+    """As ``fetch``, the first row only, or None."""
+    rows = fetch(caller, statement, parameters)
+    return rows[0] if rows else None
+
+
+def dialect_name(caller: CallersConnection) -> str:
     """Which database it is a connection to."""
     return caller.dialect.name if isinstance(caller, Connection) else caller.dialect().name
 
 
-@contextmanager
-def usable_connection(caller: Connection | ExternalConnection) -> Iterator[Connection]:
-    """The same as a connection of SQLAlchemy's."""
-    if isinstance(caller, Connection):
-        yield caller
-        return
-    token = _current.set(caller)
-    try:
-        with _engine(caller.url).connect() as connection:
-            yield connection
-    except exc.DBAPIError as error:
-        raise error.orig or error from None
-    finally:
-        _current.reset(token)
-
-
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A statement as its driver takes it, and what makes of its values what the driver takes."""
+    """A statement as its driver takes it, its literals, and what makes of its values what the driver takes."""
 
     text: str
+    literals: dict[str, Any]
     processors: tuple[tuple[str, Callable[[Any], Any]], ...]
 
     def values(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        if not self.processors:
-            return parameters
-        return parameters | {name: process(parameters[name]) for name, process in self.processors}
+        values = self.literals | parameters
+        return values | {name: process(values[name]) for name, process in self.processors}
 
 
 @lru_cache(maxsize=256)
@@ -122,37 +110,27 @@ def _compiled(statement: Statement, kind: type[ExternalConnection]) -> _Compiled
     compiled = statement.compile(dialect=dialect)
     types = {name: each.type for name, each in compiled.binds.items()}
     processors = {name: each.dialect_impl(dialect).bind_processor(dialect) for name, each in types.items()}
-    return _Compiled(str(compiled), tuple((name, each) for name, each in processors.items() if each is not None))
+    literals = {name: each.value for name, each in compiled.binds.items() if not each.required}
+    return _Compiled(
+        str(compiled), literals, tuple((name, each) for name, each in processors.items() if each is not None)
+    )
 
 
-class _OwnersToEnd:
-    """All that would end the transaction does nothing."""
+class ExternalConnection(ABC):
+    """A driver's connection, whose transaction is its owner's to end."""
 
-    def commit(self) -> None:
-        """Is the owner's to do."""
-
-    def rollback(self) -> None:
-        """Is the owner's to do."""
-
-    def close(self) -> None:
-        """Is the owner's to do."""
-
-
-class ExternalConnection(_OwnersToEnd, ABC):
-    """A driver's connection, and what SQLAlchemy gets in its place."""
-
-    url: ClassVar[str]
     driver: ClassVar[str]
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
 
-    def first_row(self, statement: Statement, parameters: dict[str, Any]) -> Any:
+    def fetch(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[Any]:
         """See the function of this name."""
         compiled = _compiled(statement, type(self))
         cursor = self.cursor()
         try:
-            return cursor.execute(compiled.text, compiled.values(parameters)).fetchone()
+            cursor.execute(compiled.text, compiled.values(parameters))
+            return () if cursor.description is None else cursor.fetchall()
         finally:
             cursor.close()
 
@@ -171,7 +149,6 @@ class ExternalConnection(_OwnersToEnd, ABC):
 
 
 class _SqliteConnection(ExternalConnection):
-    url = "sqlite://"
     driver = "sqlite3"
 
     @staticmethod
@@ -193,12 +170,8 @@ class _SqliteConnection(ExternalConnection):
         cursor.row_factory = None
         return cursor
 
-    def create_function(self, *_: Any, **__: Any) -> None:
-        """SQLAlchemy's own REGEXP would replace the owner's."""
-
 
 class _PsycopgConnection(ExternalConnection):
-    url = "postgresql+psycopg://"
     driver = "psycopg"
 
     @staticmethod
@@ -218,26 +191,8 @@ class _PsycopgConnection(ExternalConnection):
 
         return self.connection.cursor(row_factory=tuple_row)
 
-    def add_notice_handler(self, _: Any) -> None:
-        """SQLAlchemy would log the notices, and once more after each external."""
 
-    @property
-    def info(self) -> Any:
-        """Asked for the state of the transaction."""
-        return self.connection.info
-
-    @property
-    def closed(self) -> bool:
-        """Asked after an error."""
-        return bool(self.connection.closed)
-
-    @property
-    def broken(self) -> bool:
-        """Asked after an error."""
-        return bool(self.connection.broken)
-
-
-_current: ContextVar[ExternalConnection] = ContextVar("the connection that is lent")
+CallersConnection: TypeAlias = Connection | ExternalConnection
 
 
 def _begun(external: ExternalConnection) -> ExternalConnection:
@@ -247,13 +202,6 @@ def _begun(external: ExternalConnection) -> ExternalConnection:
             " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3)"
         )
     return external
-
-
-@cache
-def _engine(url: str) -> Engine:
-    # One for all loans, since it keeps the statements that it has compiled; without a pool, it asks for each external.
-    options = {} if url.startswith("sqlite") else {"use_native_hstore": False}
-    return create_engine(url, creator=_current.get, poolclass=NullPool, hide_parameters=True, **options)
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, literal, select, text
+from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -50,38 +50,16 @@ def wait_briefly_for_locks(connection: Connection) -> None:
         connection.execute(text(f"SET LOCAL lock_timeout = {seconds * 1000:.0f}"))
 
 
-def insert_or_skip(
-    connection: Connection, table: Table, values: dict[str, Any], *, unless: ColumnElement[bool] | None = None
-) -> bool:
-    """Insert a row unless one of its unique keys exists or ``unless`` is true. Returns whether it was inserted.
+def insert_or_skip(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
+    """Insert a row unless one of its unique keys exists. Returns whether it was inserted.
 
     PostgreSQL waits for another transaction that inserts the same key.
     """
     key = next(iter(table.primary_key))
-    statement = inserting(connection.dialect.name, table)
-    if unless is None:
-        statement = statement.values(**values)
-    else:
-        statement = statement.from_select(list(values), row_unless(table, values, unless))
+    statement = inserting(connection.dialect.name, table).values(**values)
     return connection.execute(statement.on_conflict_do_nothing().returning(key)).one_or_none() is not None
-
-
-def insert_or_update(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
-    """Insert a row, or update the row with this primary key."""
-    statement = inserting(connection.dialect.name, table).values(**key, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=values))
 
 
 def inserting(dialect_name: str, table: Table) -> Any:
     """An INSERT with ``on_conflict_do_nothing``, which SQLAlchemy Core has only for each database separately."""
     return (sqlite_insert if dialect_name == "sqlite" else postgresql_insert)(table)
-
-
-def row_unless(table: Table, values: dict[str, Any], unless: ColumnElement[bool]) -> Select[Any]:
-    """One row of these values, or no row if ``unless`` is true: for an INSERT with a condition."""
-    # With types, because PostgreSQL knows no type for a plain parameter in a SELECT.
-    typed = (
-        value if isinstance(value, ColumnElement) else literal(value, table.c[name].type)
-        for name, value in values.items()
-    )
-    return select(*typed).where(~unless)

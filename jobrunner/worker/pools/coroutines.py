@@ -103,7 +103,7 @@ class CoroutinePool(Pool):
     def capacity(self) -> PoolCapacity:
         if not self.types.policies:
             return PoolCapacity(Capacity(0), is_usable=False)
-        child = self._living()
+        child = self._live_child()
         is_served = child is not None or self._supervisor.idle or self._supervisor.starting
         return PoolCapacity(
             self._claimable(child),
@@ -127,7 +127,7 @@ class CoroutinePool(Pool):
     def start(self, permits: int, ahead: int) -> PoolStep:
         waiting = self._waiting()
         for held in waiting:
-            child = self._child = self._living() or self._supervisor.acquire()
+            child = self._child = self._live_child() or self._supervisor.acquire()
             policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
@@ -162,12 +162,12 @@ class CoroutinePool(Pool):
 
     def close(self) -> None:
         """Release the child if it has no work. Then it ends by itself."""
-        child = self._living()
+        child = self._live_child()
         if child is not None and not self._at_work:
             self._supervisor.release(child)
             self._child = None
 
-    def _living(self) -> ChildProcess | None:
+    def _live_child(self) -> ChildProcess | None:
         if self._child is not None and self._child.exit_status is not None:
             self._child = None
         return self._child

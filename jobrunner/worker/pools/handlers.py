@@ -98,7 +98,7 @@ class HandlerPool(Pool):
                 continue
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
-                self._give_to_idle(held)
+                self._start_on_idle_child(held)
                 started.append(held)
                 queues = self._open_queues()
             elif ahead > 0 and self._prefetch(held, queues):
@@ -106,7 +106,7 @@ class HandlerPool(Pool):
                 prefetched += 1
         return PoolStep(started=started, prefetched=prefetched)
 
-    def _give_to_idle(self, held: RunInHand) -> None:
+    def _start_on_idle_child(self, held: RunInHand) -> None:
         child = self._supervisor.acquire()
         held.started = Attempt(held.run, self.types.known[held.run.job_type], child)
         self._hand.move(held, Phase.WORKING)
@@ -160,7 +160,9 @@ class HandlerPool(Pool):
         if queue is None:
             return PoolStep(results)
         if report.is_last:
-            self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
+            self._log.warning(
+                "child", result="replaced", error="two runs in a row failed because a connection was closed"
+            )
         if attempt.stopping is not None or report.is_last:
             # The child got stop signals, or accepts no more runs. It is killed with all that it started, and replaced.
             queue.recall()

@@ -213,7 +213,7 @@ def place_rows() -> Section:
     rows = {}
     # A run that is due asks for the handlers; `jobs` asks without a trace in the database.
     for value in ("../evil", "a b", "a..b", ".", ";", "handlers;evil", ESCAPES.strip(), "x" * 5000):
-        says = "no module's name" if len(value) < 100 else "importing the handler module"
+        says = "not the name of a module" if len(value) < 100 else "importing the handler module"
         rows[f"IMPORT {short(value)}"] = Bad(("jobs",), says, code=78, env={"JOBRUNNER_IMPORT": value})
     rows["IMPORT not UTF-8"] = Bad(("jobs",), "JOBRUNNER_IMPORT", code=78, env={"JOBRUNNER_IMPORT": NOT_UTF8})
     for value in ("/nonexistent", f"{HERE}/half", ESCAPES.strip()):
