@@ -57,7 +57,7 @@ def whole_number(text: str, least: int, most: int) -> int:
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The one of these words that was probably meant; None: none of them is so much like it."""
+    """The word of these that was probably meant. None means that none is similar enough."""
     from difflib import get_close_matches
 
     found = get_close_matches(word[:200], list(known), n=1, cutoff=likeness)

@@ -90,7 +90,7 @@ def choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
 
 
 def parse_timeout(timeout: Duration) -> timedelta | None:
-    """How long an attempt may take; None: as long as it takes, which is said by "none". Raises UsageError."""
+    """The time limit of an attempt. None means no limit, which is written as "none". Raises UsageError."""
     if timeout == "none":
         return None
     limit = parse_duration(timeout)
