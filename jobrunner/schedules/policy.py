@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from jobrunner.durations import Duration, format_duration, parse_duration
 from jobrunner.errors import UsageError
-from jobrunner.model import DEFAULT_MISFIRE_MOST, Misfire, Overlap, SlotPolicy
+from jobrunner.model import DEFAULT_MISFIRE_MOST, FIRST_INSTANT, LAST_INSTANT, Misfire, Overlap, SlotPolicy
 from jobrunner.schedules.recurrence import Recurrence
 
 MOST_MISFIRES = 10_000
@@ -110,7 +110,7 @@ def _instant(name: str, value: object) -> datetime | None:
         raise UsageError(
             f"{name} must be an instant with its offset, such as 2027-01-01T00:00:00Z, not {str(value)[:60]!r}"
         )
-    try:
-        return instant.astimezone(UTC)
-    except OverflowError:
-        raise UsageError(f"{name} is beyond the calendar; leave it out for no end") from None
+    # Each with its own offset: an instant need not be one of Python's in UTC.
+    if not FIRST_INSTANT <= instant <= LAST_INSTANT:
+        raise UsageError(f"{name} is beyond the calendar; leave it out for no end")
+    return instant.astimezone(UTC)

@@ -12,9 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, select, update
 
-from jobrunner.errors import UsageError
 from jobrunner.model import Definition, SlotPolicy
-from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
@@ -86,14 +84,7 @@ READ = (
 
 
 def definition_of(row: Any) -> Definition:
-    """What a row says. Never fails: what somebody wrote by hand and cannot be a policy is its ``problem``."""
-    problem = None
-    try:
-        policy = _policy_of(*(row[name] for name in _POLICY))
-        if not isinstance(row["runs_made"], int):
-            raise UsageError("runs_made is no number; write how many runs were made of its slots")
-    except UsageError as error:
-        policy, problem = SlotPolicy(), str(error)
+    """What a row says."""
     return Definition(
         id=row["id"],
         name=row["name"],
@@ -104,8 +95,7 @@ def definition_of(row: Any) -> Definition:
         last_slot_at=row["last_slot_at"],
         last_error=row["last_error"],
         source=row["source"],
-        policy=policy,
-        problem=problem,
+        policy=_policy_of(*(row[name] for name in _POLICY)),
         runs_made=row["runs_made"],
         description=row["description"],
         paused_at=row["paused_at"],
@@ -115,7 +105,9 @@ def definition_of(row: Any) -> Definition:
 @lru_cache(maxsize=1024, typed=True)
 def _policy_of(*values: Any) -> SlotPolicy:
     # Remembered, since of thousands of definitions most share a few.
-    return make_slot_policy(**dict(zip(_POLICY, values, strict=True)))
+    said: dict[str, Any] = dict(zip(_POLICY, values, strict=True))
+    seconds = {name: timedelta(seconds=value) for name, value in said.items() if isinstance(value, float)}
+    return SlotPolicy(**(said | seconds))
 
 
 def policy_columns(policy: SlotPolicy) -> dict[str, Any]:

@@ -134,10 +134,7 @@ def _after(words: str, seconds: float | None) -> str | None:
 
 
 def _duration(seconds: float) -> str:
-    try:
-        return format_duration(timedelta(seconds=seconds))
-    except (OverflowError, TypeError, ValueError):
-        return str(seconds)  # by hand
+    return format_duration(timedelta(seconds=seconds))
 
 
 def _run(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ how a tick that waits hears of a commit (``bell``).
 """
 
 from jobrunner.store.dialect.connections import (
+    check_version,
     checkpoint,
     file_preparation,
     must_commit,
@@ -32,12 +33,15 @@ from jobrunner.store.dialect.values import (
     BigKey,
     JsonObject,
     Seconds,
+    SmallNumber,
     UtcTime,
     clock_removal,
     clock_statements,
     ddl_words,
     later,
     now,
+    readable,
+    short_text,
     stored_json,
 )
 
@@ -46,8 +50,10 @@ __all__ = [
     "JsonObject",
     "Notifier",
     "Seconds",
+    "SmallNumber",
     "UtcTime",
     "Wire",
+    "check_version",
     "checkpoint",
     "clock_removal",
     "clock_statements",
@@ -66,9 +72,11 @@ __all__ = [
     "open_engine",
     "open_notifier",
     "prepare_file",
+    "readable",
     "row_unless",
     "rows",
     "sever",
+    "short_text",
     "stay_with",
     "stored_json",
     "wait_briefly_for_locks",
