@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme
+.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -46,6 +46,9 @@ lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the directio
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: style, types and imports are in order"
 
+shape: $(INSTALLED)-test ## Print the rooms of the code and their sizes: layers, circles, the longest files
+	@$(VENV)/bin/python scripts/shape.py
+
 # One after the other, also under make -j: the last lines are those of the tests.
 check: ## Run lint, then the tests; this is what CI runs
 	@$(MAKE) --no-print-directory lint
@@ -57,11 +60,14 @@ bench: $(INSTALLED)-bench ## Measure the speed of this checkout: bench/README.md
 bench-peers: $(INSTALLED)-bench ## Measure idle ticks and drains beside other systems, installed into .bench
 	@$(VENV)/bin/python bench --peers --only peers --only idle --only drain $(ARGS)
 
-bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; takes about an hour
+bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; five rounds take half an hour
 	@$(VENV)/bin/python bench --peers --full $(ARGS)
 
-bench-readme: $(INSTALLED)-bench ## Write the figures in the READMEs and the chart from the newest results of bench-full
+bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full
 	@$(VENV)/bin/python bench --render $(ARGS)
+
+docs: $(INSTALLED)-test ## Write docs/cli.md from the help texts of the commands
+	@$(VENV)/bin/python scripts/cli_page.py
 
 format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix-only .

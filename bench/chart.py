@@ -1,12 +1,10 @@
 """The chart of the drains, as SVG that follows the reader's light or dark mode."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from plan import BOTH
-
-if TYPE_CHECKING:
-    from readme import Results
+from published import Results
+from sizes import BOTH
 
 _WIDTH, _LABELS, _ROW, _TOP = 760, 210, 34, 62
 _LONGEST = _WIDTH - _LABELS - 80
@@ -28,7 +26,7 @@ class _Bar(NamedTuple):
     is_ours: bool
 
 
-def chart(results: "Results") -> str:
+def chart(results: Results) -> str:
     """Bars of runs a second, at default settings and at the best, the quickest first."""
     bars = sorted(_bars(results), key=lambda bar: -bar.best)
     scale = _LONGEST / max((max(bar.best, bar.default) for bar in bars), default=1)
@@ -45,7 +43,7 @@ def chart(results: "Results") -> str:
     )
 
 
-def _bars(results: "Results") -> list[_Bar]:
+def _bars(results: Results) -> list[_Bar]:
     bars = []
     for database in BOTH:
         default, best = results.median(f"drain, default settings, {database}"), results.best(database)

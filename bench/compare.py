@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from plan import LESS_IS_BETTER, median
+from plan import LESS_IS_BETTER, PEERS, SIZES, median
 
 _TENTH = 0.1
 
@@ -32,7 +32,7 @@ def compare(old_path: Path, new_path: Path) -> int:
 def _judge(old: dict[str, Any], new: dict[str, Any] | None) -> str:
     """What is to be said of a line; nothing if it is as good as it was."""
     was = _costs(old)
-    if old["group"] in {"baselines", "peers"} or not was:
+    if old["group"] in {"baselines", PEERS, SIZES} or not was:
         return ""
     costs = _costs(new) if new is not None else []
     if new is None or not costs:

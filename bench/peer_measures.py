@@ -1,9 +1,11 @@
 """Installs the other systems, each in an environment of its own under .bench, and puts them on the list of measures."""
 
 import contextlib
+import math
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -11,8 +13,10 @@ from uuid import uuid4
 import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from peers import APPS, PEERS, REDIS, Peer
-from plan import MEASURES, POSTGRESQL, SQLITE, Line, Measure
-from processes import Failed, run
+from plan import DRAINS, MEASURES, SIZES, Drain, Line, Measure
+from plan import PEERS as GROUP
+from processes import Failed, NotThere, run
+from sizes import POSTGRESQL, SQLITE
 from stage import Stage
 
 
@@ -83,23 +87,65 @@ def _shown(peer: Peer, settings: str) -> list[str]:
 
 def _measures(peer: Peer) -> Iterator[Measure]:
     connect = PASS if peer.database == SQLITE else CONNECT
-    raw = RAW.format(db=SQLITE if peer.database == SQLITE else POSTGRESQL)
     for settings in peer.drain:
+        pace = _Pace()
 
-        def idle(stage: Stage, settings: str = settings) -> Iterator[float]:
+        def idle(stage: Stage, settings: str = settings, pace: _Pace = pace) -> Iterator[float]:
             """The peer's one-shot process on an empty queue: from its start to its exit."""
-            yield _drained(stage, peer, settings, 0)
-
-        def drain(stage: Stage, settings: str = settings) -> Iterator[float]:
-            """The peer's one-shot process on so many (`runs`, or as its settings say) no-ops: from start to exit."""
-            count = min(stage.sizes.runs, peer.at_most.get(settings, stage.sizes.runs))
-            yield count / _drained(stage, peer, settings, count)
+            with pace.noted(0):
+                seconds = _drained(stage, peer, settings, 0)
+            yield seconds
 
         about: dict[str, object] = {"command": _shown(peer, settings)}
-        yield Measure((Line(f"idle: {peer.name}, {settings} settings", "s", connect),), idle, "peers", 3, about)
-        if settings in peer.at_most:
-            about = about | {"runs": peer.at_most[settings]}
-        yield Measure((Line(f"drain: {peer.name}, {settings} settings", "runs/s", raw),), drain, "peers", 1, about)
+        yield Measure((Line(f"idle: {peer.name}, {settings} settings", "s", connect),), idle, GROUP, 1, about)
+        for drain in DRAINS:
+            if drain.size == "runs" or settings not in peer.at_most:
+                yield _drain(peer, settings, drain, pace)
+
+
+def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:
+    raw = RAW.format(db=SQLITE if peer.database == SQLITE else POSTGRESQL)
+    at_most = peer.at_most.get(settings)
+
+    def take(stage: Stage) -> Iterator[float]:
+        """The peer's one-shot process on so many (`few_runs`, `runs`, `spike`) no-ops: from its start to its exit."""
+        count = min(getattr(stage.sizes, drain.size), at_most or math.inf)
+        pace.check(count, stage.sizes.peer_seconds)
+        with pace.noted(count):
+            seconds = _drained(stage, peer, settings, count)
+        yield count / seconds
+
+    about: dict[str, object] = {"command": _shown(peer, settings)} | ({"runs": at_most} if at_most else {})
+    line = Line(drain.peers.format(peer=peer.name, settings=settings), "runs/s", raw)
+    return Measure((line,), take, GROUP if drain.size == "runs" else SIZES, 1, about)
+
+
+class _Pace:
+    """How long a sample of so many jobs took, the filling included: what a larger one can be expected to take."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[int, float] = {}
+
+    @contextlib.contextmanager
+    def noted(self, count: int) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.took(count, time.monotonic() - began)
+
+    def took(self, count: int, seconds: float) -> None:
+        self._seconds.setdefault(count, seconds)
+
+    def check(self, count: int, longest: float) -> None:
+        """Raises NotThere for a size that was not taken yet and would take too long."""
+        smaller = max((each for each in self._seconds if each < count), default=0)
+        if count in self._seconds or not smaller:
+            return
+        start = self._seconds.get(0, 0.0)
+        expected = start + (self._seconds[smaller] - start) * count / smaller
+        if expected > longest:
+            raise NotThere(
+                f"{count:,} jobs would take about {expected:.0f} s, their filling included: more than {longest:.0f}"
+            )
 
 
 def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
@@ -111,6 +157,7 @@ def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
             "BENCH_COUNT": str(count),
             "PYTHONPATH": str(APPS),
             "PYTHONDONTWRITEBYTECODE": "",
+            "NODE_PATH": str(peer.folder / "node_modules"),
             **_as_each_reads(url),
         }
         program, *words = peer.drain[settings]
@@ -119,10 +166,10 @@ def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
         run([*peer.app, "setup"], environment, place)
         if count:
             run([*peer.app, "fill", str(count), settings], environment, place)
+        _check_left(peer, url, count)
         done = run([peer.program(program), *words], environment, place)
-        if peer.tells_left:
-            _check_none_left(peer, url)
-        else:
+        _check_left(peer, url, 0)
+        if not peer.tells_left:
             run([*peer.app, "left", str(count)], environment, place)
         return done.seconds
 
@@ -148,7 +195,10 @@ def _as_each_reads(url: str) -> dict[str, str]:
     return {"PGDSN": url, "DATABASE_URL": url, "RQ_REDIS_URL": url}
 
 
-def _check_none_left(peer: Peer, url: str) -> None:
+def _check_left(peer: Peer, url: str, count: int) -> None:
+    """So many are left to do, as the peer's own tables tell it: all of them before the drain, none after it."""
+    if not peer.tells_left:
+        return
     if url.startswith("sqlite"):
         import sqlite3
 
@@ -158,5 +208,5 @@ def _check_none_left(peer: Peer, url: str) -> None:
 
         with psycopg.connect(url) as connection:
             left = connection.execute(peer.tells_left).fetchone()
-    if left is None or left[0]:
-        raise Failed(f"{peer.name} left {left and left[0]} runs")
+    if left is None or left[0] != count:
+        raise Failed(f"{peer.name} has {left and left[0]} runs left, not {count}")

@@ -1,11 +1,12 @@
 """The systems that a user would pick instead: what they need, and how they are used at default and at best settings."""
 
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plan import POSTGRESQL, SQLITE
+from sizes import POSTGRESQL, SQLITE
 
 REDIS = "Redis"
 APPS = Path(__file__).parent / "peer_apps"
@@ -17,8 +18,8 @@ class Peer:
     """`drain` is a command line by settings; its first word is a program of the peer's environment.
 
     `tells_left` is the SQL that counts what was not done; a peer without one is asked by its app's own `left`.
-    `at_most`, by settings, is for what would take hours. `isolates`: between what and what a crash is contained;
-    `durable`: whether what has ended is on the disk when the system says so.
+    `at_most`, by settings, is for what would take hours: then there is one size, this one. `isolates`: between what
+    and what a crash is contained; `durable`: whether what has ended is on the disk when the system says so.
     """
 
     name: str
@@ -42,11 +43,15 @@ class Peer:
 
     @property
     def app(self) -> list[str | Path]:
-        """What sets it up and fills it; of those that are not Python's, in our own environment."""
+        """What sets it up and fills it: its own language's, or Python's in our own environment."""
+        if self.works_in is not None and (script := self.works_in / "app.js").exists():
+            return [self.program("node"), script]
         python = self.program("python") if self.is_python else Path(sys.executable)
         return [python, APPS / f"{self.name.replace('-', '_')}_app.py"]
 
     def program(self, name: str) -> Path:
+        if name == "node":
+            return Path(shutil.which(name) or name)
         return self.folder / ("bin" if self.is_python else "node_modules/.bin") / name
 
 
@@ -56,6 +61,7 @@ def _app(name: str, *words: str) -> tuple[str, ...]:
 
 _PROCRASTINATE = ("procrastinate", "--app", "procrastinate_app.app", "worker", "--one-shot")
 _DJANGO = _app("django_tasks", "db_worker", "--batch")
+_PG_BOSS = ("node", str(APPS / "pg_boss" / "app.js"), "drain")
 _CELERY = _app("celery", "drain")
 _NOT = "nothing: one process"
 _COMMITTED = "yes, each job in its own transaction"
@@ -90,7 +96,7 @@ PEERS = (
         "default: child processes; best: nothing, one process",
         "in groups, each second",
         tells_left="SELECT count(*) AS n FROM chancy_jobs WHERE state <> 'succeeded'",
-        at_most={"default": 20},
+        at_most={"default": 6},
     ),
     Peer(
         "django-tasks",
@@ -122,6 +128,18 @@ PEERS = (
         _NOT,
         "default: yes, each job in its own transaction; best: in groups",
         tells_left="SELECT count(*) AS n FROM graphile_worker.jobs",
+        is_python=False,
+    ),
+    Peer(
+        "pg-boss",
+        POSTGRESQL,
+        # 11 and later ask for a Node.js newer than what long-term distributions have.
+        ("pg-boss@10",),
+        {"default": _PG_BOSS, "best": _PG_BOSS},
+        _NOT,
+        "default: yes, each job in its own transaction; best: in groups",
+        tells_left="SELECT count(*) AS n FROM pgboss.job WHERE name = 'noop' AND state <> 'completed'",
+        at_most={"default": 5},
         is_python=False,
     ),
     Peer(

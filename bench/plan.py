@@ -3,39 +3,30 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from stage import Stage
+from stage import Stage
 
-POSTGRESQL, SQLITE = "PostgreSQL", "SQLite"
-BOTH = (POSTGRESQL, SQLITE)
+# Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
+PEERS, SIZES = "peers", "sizes"
+LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How much there is to do in each measure."""
+class Drain:
+    """As many runs that do nothing as the field `size` of Sizes says: our line and the peers'."""
 
-    runs: int = 1_000
-    slow_runs: int = 200
-    waiting_runs: int = 1_000
-    slow_seconds: float = 0.1
-    waiting_seconds: float = 1.0
-    finished: int = 1_000_000
-    unknown: int = 100_000
-    churned: int = 100_000
-    slots: int = 1_000
-    spike: int = 10_000
-    enqueued: int = 500
-    lingered: int = 30
-    lingering_seconds: float = 10.0
-    raw_rows: int = 20_000
+    size: str
+    ours: str
+    peers: str
 
 
-SMALLEST = Sizes(*(20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
-# What the results have that are shown to others.
-FULL = Sizes(runs=10_000, finished=5_000_000, slots=10_000, spike=100_000)
-LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
+# The sizes at which we and the peers are compared, the smallest first.
+DRAINS = (
+    Drain("few_runs", "drain of few, default settings, {db}", "drain of few: {peer}, {settings} settings"),
+    Drain("runs", "drain, default settings, {db}", "drain: {peer}, {settings} settings"),
+    Drain("spike", "spike, {db}", "spike: {peer}, {settings} settings"),
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ class Measure:
     """Takes one sample of each of its lines. `times`: how often in a round; what is short is taken more often."""
 
     lines: tuple[Line, ...]
-    take: Callable[["Stage"], Iterable[float]]
+    take: Callable[[Stage], Iterable[float]]
     group: str
     times: int
     settings: dict[str, Any] = field(default_factory=dict)
@@ -77,7 +68,7 @@ def measure(
     def add(function: Callable[..., Iterable[float]]) -> Callable[..., Iterable[float]]:
         for database in on:
 
-            def take(stage: "Stage", database: str = database) -> Iterable[float]:
+            def take(stage: Stage, database: str = database) -> Iterable[float]:
                 return function(stage, database) if database else function(stage)
 
             take.__doc__ = function.__doc__
@@ -93,9 +84,13 @@ def _for(line: Line, database: str) -> Line:
     return replace(line, name=line.name.format(db=database), baseline=baseline)
 
 
-def chosen(only: list[str]) -> list[Measure]:
-    """The measures that match one of the words, with the baselines they are compared to."""
-    wanted = [each for each in MEASURES if any(_matches(each, word) for word in only or [""])]
+def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
+    """The measures that match one of the words, with the baselines they are compared to.
+
+    The peers' other sizes belong to the full run, or are asked for by the name of their group.
+    """
+    offered = [each for each in MEASURES if full or SIZES in only or each.group != SIZES]
+    wanted = [each for each in offered if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}
         needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names

@@ -4,8 +4,8 @@ import pstats
 import sys
 from pathlib import Path
 
-from plan import Sizes
 from processes import Failed
+from sizes import Sizes
 from stage import COMMAND, opened
 
 # A tick may leave by os._exit, which lets no profiler write.

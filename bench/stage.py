@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
-from plan import POSTGRESQL, Sizes
 from processes import Failed, Finished, NotThere, Running, run
 from psycopg import sql
+from sizes import POSTGRESQL, Sizes
 
 from harness.commands import COMMAND, clean_environment
 from harness.database import Database, PostgresDatabase, SQLiteDatabase

@@ -163,9 +163,16 @@ MUTATIONS = (
     Mutation(
         "a claim's leases counted from its answer",
         "jobrunner/worker/claimer.py",
-        "        self._hand.note_renewed(renewal.renewed, sent_at)\n        return self._take_in_hand(request, claim, sent_at)\n",
-        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n        return self._take_in_hand(request, claim, clock.elapsed())\n",
-        [AGE, AGE_ALONG],
+        "        return self._take_in_hand(request, claim, sent_at)\n",
+        "        return self._take_in_hand(request, claim, clock.elapsed())\n",
+        [AGE],
+    ),
+    Mutation(
+        "a claim's renewals counted from its answer",
+        "jobrunner/worker/claimer.py",
+        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
+        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        [AGE_ALONG],
     ),
     Mutation(
         "a finalize's renewals counted from its answer",

@@ -46,6 +46,15 @@ def results(folder: Path, name: str, *lines: dict[str, Any], **about: Any) -> Pa
     return path
 
 
+def rates(**of: float) -> list[dict[str, Any]]:
+    """Lines of runs a second, by name."""
+    return [line(name, value, unit="runs/s") for name, value in of.items()]
+
+
+def peer(database: str = "PostgreSQL") -> dict[str, Any]:
+    return {"database": database, "commands": {"default": [], "best": []}, "isolates": "nothing", "durable": "yes"}
+
+
 def compared(room: Any, capsys: pytest.CaptureFixture[str], old: Path, new: Path) -> tuple[int, str]:
     code = room("compare").compare(old, new)
     return code, capsys.readouterr().out
@@ -65,11 +74,77 @@ def test_figures_that_are_missing_leave_no_hole(room, tmp_path):
     path = results(tmp_path, "part", line("idle tick, SQLite", 0.1, beside=0.05), left_out={"rq": "there is no Redis"})
     part = readme.Results(path)
     table = readme.figures(part)
-    assert "tick with nothing to do | | 0.10 s, 2 ×" in table
+    assert "tick with nothing to do, default settings | | 0.10 s, 2 ×" in table
     assert table.count("\n| ") == 3, table
     assert "Left out: rq: there is no Redis." in readme.others(part)
     for text in (table, readme.others(part), room("chart").chart(part)):
         assert not {"None", "nan", "failed"} & set(text.replace("<", " ").split())
+
+
+def test_the_sizes_that_are_shown_are_a_thousand_ten_thousand_and_fifty_thousand_runs(room):
+    plan = room("plan")
+    assert [getattr(room("sizes").FULL, drain.size) for drain in plan.DRAINS] == [1_000, 10_000, 50_000]
+
+
+def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room, tmp_path):
+    lines = rates(
+        **{
+            "drain of few, default settings, SQLite": 1500,
+            "drain, default settings, SQLite": 3000,
+            "drain, --concurrency 2, SQLite": 3200,
+            "spike, SQLite": 3500,
+            "spike, ticks, SQLite": 5,
+            "drain of few: pg-boss, best settings": 1700,
+            "drain: pg-boss, best settings": 9000,
+            "spike: pg-boss, best settings": 12_000,
+            "drain of few: django-tasks, best settings": 80,
+            "idle: pg-boss, best settings": 0.1,
+            "idle: django-tasks, best settings": 0.5,
+        }
+    )
+    few = {**line("drain: pg-boss, default settings", 0.5, unit="runs/s"), "settings": {"runs": 5}}
+    sizes = {"few_runs": 1_000, "runs": 10_000, "spike": 50_000, "peer_seconds": 30.0}
+    systems = {"pg-boss": peer(), "django-tasks": peer()}
+    readme = room("readme")
+    shown = readme.Results(results(tmp_path, "sizes", *lines, few, sizes=sizes, peers=systems))
+    table, others = readme.figures(shown), readme.others(shown)
+    assert "\n| 1,000 runs that do nothing, default settings | | 1,500/s | |\n" in table
+    assert (
+        "\n| 10,000 runs that do nothing, default settings | | 3,000/s | others at their best: pg-boss 9,000 |" in table
+    )
+    assert "\n| 50,000 runs that do nothing, default settings: 5 ticks, one after the other | | 3,500/s | |\n" in table
+    assert "runs/s of 1,000 / 10,000 / 50,000, default | runs/s of 1,000 / 10,000 / 50,000, best" in others
+    assert "\n| jobrunner, SQLite | | 1,500 / 3,000 / 3,500 | – / 3,200 / – | child" in others
+    assert "\n| pg-boss, PostgreSQL | 0.10 s | 0.5 (of 5) | 1,700 / 9,000 / 12,000 | nothing" in others
+    assert "\n| django-tasks, PostgreSQL | 0.50 s | | 80 / – / – | nothing" in others
+    assert "A size of which one sample would take longer than 30 s, its filling included, is left out" in others
+
+
+def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
+    """The quicker of two settings is a row that nobody gets who changes nothing."""
+    lines = rates(**{"drain of few, strict, SQLite": 400, "drain of few, strict, --concurrency 8, SQLite": 900})
+    readme = room("readme")
+    table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"few_runs": 1_000})))
+    (row,) = (each for each in table.splitlines() if "--strict" in each)
+    assert row.startswith("| 1,000 with `--strict`, else default settings: ")
+    assert row.endswith(" | | 400/s | |")
+
+
+def test_the_quickest_idle_python_system_is_none_of_another_language(room, tmp_path):
+    lines = [line("idle tick, PostgreSQL", 0.2), line("idle: chancy, best settings", 0.3)]
+    lines += [line(f"idle: {name}, best settings", 0.1) for name in ("pg-boss", "graphile-worker")]
+    systems = {name: peer() for name in ("chancy", "pg-boss", "graphile-worker")}
+    readme = room("readme")
+    table = readme.figures(readme.Results(results(tmp_path, "idle", *lines, peers=systems)))
+    assert "The quickest other Python system on PostgreSQL, chancy: 0.30 s" in table
+
+
+def test_short_table_has_what_was_measured_and_no_hole(room, tmp_path):
+    readme = room("readme")
+    lines = [line("idle tick, SQLite", 0.1), line("drain, default settings, PostgreSQL", 4000.0, unit="runs/s")]
+    table = readme.short(readme.Results(results(tmp_path, "short", *lines)))
+    rows = ["| a tick with nothing to do | | 0.10 s |", "| 10,000 runs that do nothing | 4,000/s | |"]
+    assert table.splitlines()[-2:] == rows
 
 
 def test_the_chart_names_every_system_and_can_be_read_in_the_dark(room, tmp_path):
@@ -149,12 +224,56 @@ def test_what_has_taken_its_time_is_not_taken_again(room):
     assert (len(taken.samples["quick"]), len(taken.samples["slow"])) == (2, 1)
 
 
+def names(measures: Any) -> set[str]:
+    return {each.name for measure in measures for each in measure.lines}
+
+
+def test_the_peers_other_sizes_are_of_the_full_run_or_asked_for(room, monkeypatch):
+    """The everyday run stays short."""
+    plan, peers = room("plan"), room("peers")
+    baselines = [each for each in room("plan").MEASURES if each.group == "baselines"]
+    (huey,) = (peer for peer in peers.PEERS if peer.name == "huey")
+    monkeypatch.setattr(plan, "MEASURES", [*baselines, *room("peer_measures")._measures(huey)])
+    larger = "spike: huey, best settings"
+    assert larger not in names(plan.chosen([]))
+    assert larger not in names(plan.chosen(["peers", "drain"]))
+    assert larger in names(plan.chosen([], full=True))
+    assert larger in names(plan.chosen(["sizes"]))
+    assert "drain: huey, best settings" not in names(plan.chosen(["sizes"]))
+
+
+def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
+    of = {peer.name: names(room("peer_measures")._measures(peer)) for peer in room("peers").PEERS}
+    best = {f"{size}: pg-boss, best settings" for size in ("idle", "drain of few", "drain", "spike")}
+    assert of["pg-boss"] == {*best, "idle: pg-boss, default settings", "drain: pg-boss, default settings"}
+    assert {f"{size}: huey, default settings" for size in ("idle", "drain of few", "drain", "spike")} < of["huey"]
+
+
+def test_a_size_that_would_take_a_peer_too_long_is_left_out(room):
+    """Judged without its start, which does not grow; and what was taken once is taken again in each round."""
+    not_there = room("processes").NotThere
+    pace = room("peer_measures")._Pace()
+    pace.check(1_000, 30)
+    pace.took(0, 2.0)
+    pace.took(1_000, 4.5)
+    pace.check(10_000, 30)
+    pace.took(10_000, 29.0)
+    with pytest.raises(not_there, match="50,000 jobs would take about 137 s, their filling included: more than 30"):
+        pace.check(50_000, 30)
+    pace.took(1_000, 9.0)
+    pace.check(10_000, 30)
+
+
 def test_every_peer_has_an_application_and_settings_that_are_written_down(room):
     peers = room("peers")
     assert {peer.name for peer in peers.PEERS} == {
-        *("procrastinate", "pgqueuer", "chancy", "django-tasks", "huey", "graphile-worker", "rq", "celery"),
+        *("procrastinate", "pgqueuer", "chancy", "django-tasks", "huey", "graphile-worker", "pg-boss", "rq", "celery"),
     }
     for peer in peers.PEERS:
         assert set(peer.drain) == {"default", "best"}
         assert "best" in Path(peer.app[1]).read_text().lower(), "its docstring says what best means"
         assert peer.tells_left or '"left"' in Path(peer.app[1]).read_text(), "it is checked that all ran"
+        commands = [room("peer_measures")._shown(peer, settings) for settings in peer.drain]
+        assert not any(str(ROOT) in word for command in commands for word in command), "the same on each machine"
+    (boss,) = (peer for peer in peers.PEERS if peer.name == "pg-boss")
+    assert room("peer_measures")._shown(boss, "best") == ["node", "pg_boss/app.js", "drain"]

@@ -6,6 +6,7 @@ from harness import App, Commands, Database
 from harness.handlers_rows import queue, status_of
 from harness.invariants import assert_consistent
 from jobrunner.children.inside.reports import tells_of_a_closed_connection
+from jobrunner.children.messages import Report
 
 HANDLERS = """
 import sqlite3
@@ -59,5 +60,5 @@ def test_a_child_whose_connection_is_closed_fails_two_runs_and_a_fresh_one_does_
     ],
 )
 def test_what_drivers_say_of_a_connection_that_is_gone_is_understood(error: str) -> None:
-    assert tells_of_a_closed_connection({"outcome": "failed", "error": error})
-    assert not tells_of_a_closed_connection({"outcome": "failed", "error": "the shop is closed"})
+    assert tells_of_a_closed_connection(Report(1, "failed", error=error))
+    assert not tells_of_a_closed_connection(Report(1, "failed", error="the shop is closed"))

@@ -83,7 +83,7 @@ def test_the_env_file_holds_settings_that_exist(tmp_path: Path) -> None:
     variables = parse_env(everything)
     assert load(variables).database_url == "postgresql://app:secret@db.example/app"
     assert variables["SMTP_PASSWORD"] == "as it is, with $ and # and \\"
-    source = (FOLDER.parent.parent / "jobrunner" / "config.py").read_text()
+    source = (FOLDER.parent.parent / "jobrunner" / "settings" / "config.py").read_text()
     known = {f"JOBRUNNER_{name.upper()}" for name in re.findall(r'reader\.\w+\("(\w+)"', source)}
     assert {name for name in variables if name.startswith("JOBRUNNER_")} <= known
     assert set(parse_env(ENV_EXAMPLE)) < set(variables)

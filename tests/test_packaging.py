@@ -254,7 +254,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Cal
     assert "Success: no issues found" in told, told
     kept, called = re.findall(r'Revealed type is "(.*)"', told)
     assert re.fullmatch(
-        r"jobrunner\.registry\.Job\[\[ctx: jobrunner\.context\.Context, name: (builtins\.)?str,"
+        r"jobrunner\.registry\.Job\[\[ctx: jobrunner\.jobs\.context\.Context, name: (builtins\.)?str,"
         r" times: (builtins\.)?int =\], (builtins\.)?str\]",
         kept,
     ), kept

@@ -172,8 +172,8 @@ def test_the_line_is_made_of_absolute_paths(tmp_path: Path) -> None:
     assert by_variable.stdout == f"* * * * * {PATH} {COMMAND} tick --env-file {files[0]} # jobrunner:{files[0]}\n"
 
 
-def test_the_line_of_the_readme_is_what_is_printed(tmp_path: Path) -> None:
-    name = "tests/test_schedule_crontab.py::test_the_line_of_the_readme_is_what_is_printed"
+def test_the_line_of_the_page_is_what_is_printed(tmp_path: Path) -> None:
+    name = "tests/test_schedule_crontab.py::test_the_line_of_the_page_is_what_is_printed"
     (block,) = pages.checked_by(name)
     env_file, log_file = tmp_path / "app.env", tmp_path / "tick.log"
     env_file.write_text("")

@@ -6,9 +6,10 @@ from datetime import timedelta
 from itertools import count
 from secrets import token_hex
 
-from plan import BOTH, POSTGRESQL, Line, measure
+from plan import Line, measure
 from processes import Failed
 from psycopg import IsolationLevel
+from sizes import BOTH, POSTGRESQL
 from stage import Queue, Stage, connect
 
 from jobrunner.model import Owner, Policy

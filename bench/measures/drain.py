@@ -3,12 +3,13 @@
 import time
 from collections.abc import Iterator
 
-from plan import BOTH, Line, measure
+from plan import DRAINS, Line, measure
+from sizes import BOTH
 from stage import Stage, tick_has
 
 from measures.baselines import PASS_MEMORY, RAW
 
-_DEFAULTS = "drain, default settings, {db}"
+_FEW, _DEFAULTS = (drain.ours for drain in DRAINS[:2])
 
 
 @measure(
@@ -31,35 +32,41 @@ def defaults(stage: Stage, database: str) -> Iterator[float]:
     yield done.peak_bytes / 1e6
 
 
+@measure(Line(_FEW, "runs/s", RAW), group="drain", on=BOTH, concurrency="default (4)")
+def few(stage: Stage, database: str) -> Iterator[float]:
+    """The same on fewer runs (`few_runs`), of which the start of the processes is a larger part."""
+    yield _drained(stage, database, stage.sizes.few_runs)
+
+
 def _with_concurrency(concurrency: int) -> None:
     line = Line(f"drain, --concurrency {concurrency}, {{db}}", "runs/s", RAW)
 
     @measure(line, group="drain", on=BOTH, concurrency=concurrency)
     def drain(stage: Stage, database: str) -> Iterator[float]:
         """The same with as many children as its name says."""
-        yield _drained(stage, database, "--concurrency", concurrency)
+        yield _drained(stage, database, stage.sizes.runs, "--concurrency", concurrency)
 
 
 for _concurrency in (2, 8):
     _with_concurrency(_concurrency)
 
 
-@measure(Line("drain, strict, {db}", "runs/s", _DEFAULTS), group="drain", on=BOTH, concurrency="default (4)")
+@measure(Line("drain of few, strict, {db}", "runs/s", _FEW), group="drain", on=BOTH, concurrency="default (4)")
 def strict(stage: Stage, database: str) -> Iterator[float]:
-    """The same where every outcome is committed before the same child starts its next run."""
+    """As many (`few_runs`), where every outcome is committed before the same child starts its next run."""
     tick_has("--strict")
-    yield _drained(stage, database, "--strict")
+    yield _drained(stage, database, stage.sizes.few_runs, "--strict")
 
 
-@measure(Line("drain, strict, --concurrency 8, {db}", "runs/s", _DEFAULTS), group="drain", on=BOTH, concurrency=8)
+@measure(Line("drain of few, strict, --concurrency 8, {db}", "runs/s", _FEW), group="drain", on=BOTH, concurrency=8)
 def strict_eight(stage: Stage, database: str) -> Iterator[float]:
-    """The same where every outcome is committed before the same child starts its next run, with eight children."""
+    """The same with eight children."""
     tick_has("--strict")
-    yield _drained(stage, database, "--strict", "--concurrency", 8)
+    yield _drained(stage, database, stage.sizes.few_runs, "--strict", "--concurrency", 8)
 
 
-def _drained(stage: Stage, database: str, *words: object) -> float:
-    queue, runs = stage.queue(database), stage.sizes.runs
+def _drained(stage: Stage, database: str, runs: int, *words: object) -> float:
+    queue = stage.queue(database)
     queue.add_due("noop", runs)
     done = queue.tick(*words, *_whole(runs))
     queue.check_drained(runs)

@@ -7,8 +7,9 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from plan import BOTH, POSTGRESQL, Line, measure
+from plan import Line, measure
 from processes import Failed, NotThere
+from sizes import BOTH, POSTGRESQL
 from stage import Queue, Stage, connect
 
 import jobrunner

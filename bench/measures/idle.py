@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from plan import BOTH, Line, measure
+from plan import Line, measure
+from sizes import BOTH
 from stage import Stage
 
 from measures.baselines import CONNECT, PASS

@@ -9,8 +9,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from plan import BOTH, POSTGRESQL, Line, measure, median
+from plan import Line, measure, median
 from processes import Failed, Running, cpu_seconds_of, with_children
+from sizes import BOTH, POSTGRESQL
 from stage import Queue, Stage, connect, tick_has
 
 import jobrunner

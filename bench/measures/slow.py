@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from plan import BOTH, Line, measure
+from plan import Line, measure
+from sizes import BOTH
 from stage import Queue, Stage
 
 from measures.baselines import IDEAL_SLOW, IDEAL_WAITING, ONE_CORE

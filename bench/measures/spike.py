@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from plan import BOTH, Line, measure
+from plan import DRAINS, Line, measure
 from processes import Failed, Finished
+from sizes import BOTH
 from stage import Stage
 
 from measures.baselines import PASS_MEMORY, RAW
@@ -29,7 +30,7 @@ def expansion(stage: Stage, database: str) -> Iterator[float]:
 
 
 @measure(
-    Line("spike, {db}", "runs/s", RAW),
+    Line(DRAINS[-1].ours, "runs/s", RAW),
     Line("spike, ticks, {db}", "ticks"),
     Line("spike, peak memory of a parent, {db}", "MB", PASS_MEMORY),
     group="spike",

@@ -12,9 +12,6 @@ LARGEST_BYTES = 72 * 1024 * 1024
 LONGEST_PREFETCHED_BYTES = 1 << 16
 """What may wait in a child's line as one message; longer ones go through its channel."""
 
-NOT_BEGUN = "not_begun"
-"""The outcome of a run that its child returns without having started it."""
-
 _LENGTH = struct.Struct("!I")
 
 Frame = dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a child may say, checked once, where it comes in: whatever is behind this door works with typed values.
+"""What a child may say, checked once, where it comes in: everything after it works with typed values.
 
 A handler can write any frame into the channel of its child. What makes no sense is dropped, or that part of it.
 """
@@ -6,11 +6,11 @@ A handler can write any frame into the channel of its child. What makes no sense
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.backoff import Backoff
-from jobrunner.children.frames import NOT_BEGUN, Frame
+from jobrunner.children.frames import Frame
+from jobrunner.children.messages import NOT_BEGUN, Heard, ImportFailed, Importing, Output, Progress, Report
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.errors import BadPayload, JobrunnerError
 from jobrunner.jobs.payload import check_payload
@@ -27,65 +27,12 @@ _TRACEBACK_CHARACTERS = 33_000
 _MODULE_CHARACTERS = 1_000
 
 
-class Importing(NamedTuple):
-    """The child is about to import this module."""
-
-    module: str
-
-
-class ImportFailed(NamedTuple):
-    """It will never be ready."""
-
-    error: str
-
-
 class Handshake(NamedTuple):
-    """It is ready; what its handlers say of themselves, and what else was asked.
-
-    ``misfits`` says of each payload that was asked about why it does not fit; None: it does.
-    """
+    """What a child has said that is ready, checked. The fields are those of ``messages.Ready``."""
 
     policies: list[Policy]
     schedules: list[dict[str, Any]]
     misfits: list[str | None]
-
-
-class Progress(NamedTuple):
-    """How far a run is."""
-
-    run_id: int
-    progress: dict[str, Any]
-
-
-class Output(NamedTuple):
-    """What a run in an event loop has written."""
-
-    run_id: int
-    text: str
-
-
-class Heard(NamedTuple):
-    """The event loop has received the request to cancel this run."""
-
-    run_id: int
-
-
-class Report(NamedTuple):
-    """The end of an attempt. ``outcome`` is one of ``OUTCOMES``; ``ended_at`` is on the clock of ``clock.elapsed``.
-
-    ``was_told``: the child was told to stop by then. ``is_last``: it is to take no further runs.
-    """
-
-    run_id: int
-    outcome: str
-    ended_at: float | None = None
-    wait: timedelta | None = None
-    error_type: str | None = None
-    error: str | None = None
-    traceback: str | None = None
-    result: object = None
-    was_told: bool = False
-    is_last: bool = False
 
 
 OfRun: TypeAlias = Progress | Output | Heard | Report
@@ -101,7 +48,7 @@ def of_child(frame: Frame) -> OfChild | None:
     if kind == "import_failed":
         return ImportFailed(_text(frame.get("error"), _MESSAGE_CHARACTERS) or "it did not say why")
     if kind == "ready":
-        return _greeting(frame)
+        return _handshake(frame)
     return None
 
 
@@ -128,13 +75,13 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
     return Heard(run_id) if kind == "heard" else None
 
 
-def _greeting(frame: Frame) -> Handshake | ImportFailed:
+def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
         policies = [_policy(data) for data in frame["policies"]]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
-        return ImportFailed("its greeting makes no sense")
+        return ImportFailed("its handshake makes no sense")
     return Handshake(policies, schedules, misfits)
 
 
@@ -177,12 +124,14 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
         return Report(run_id, outcome, ended_at, result=result, was_told=was_told, is_last=is_last)
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         return Report(run_id, "failed", ended_at, error_type="bad_report", error="its child's report makes no sense")
-    wait = _number(frame.get("wait_seconds"))
+    wait_seconds = _number(frame.get("wait_seconds"))
+    if wait_seconds is not None and not 0 <= wait_seconds <= _LONGEST_WAIT_SECONDS:
+        wait_seconds = None
     return Report(
         run_id,
         outcome,
         ended_at,
-        timedelta(seconds=wait) if wait is not None and 0 <= wait <= _LONGEST_WAIT_SECONDS else None,
+        wait_seconds,
         _text(frame.get("error_type"), _TYPE_CHARACTERS),
         _text(frame.get("error"), _MESSAGE_CHARACTERS),
         _text(frame.get("traceback"), _TRACEBACK_CHARACTERS),

@@ -23,6 +23,7 @@ from jobrunner.children.frames import (
     encode,
     encode_message,
 )
+from jobrunner.children.messages import Hello, StartRun, ToChild, frame_of
 from jobrunner.children.output import Sections, Tail
 from jobrunner.children.process import Process, nameless_file
 from jobrunner.children.process_groups import MARK
@@ -97,31 +98,22 @@ class ChildProcess(Process):
         self._waiting_since = 0.0
         self.silent_since: float | None = None
         self.killed_as_silent = False
-        self.send(
-            {
-                "kind": "hello",
-                "imports": list(plan.imports),
-                "app_dir": str(plan.app_dir) if plan.app_dir else None,
-                "reserved": list(plan.reserved),
-                "schedules": plan.schedules,
-                "payloads": plan.payloads,
-                "output_mark": mark.hex(),
-            }
-        )
+        app_dir = str(plan.app_dir) if plan.app_dir else None
+        self.send(Hello(plan.imports, mark.hex(), app_dir, plan.reserved, plan.schedules, plan.payloads))
 
     @property
     def descriptors(self) -> tuple[int, ...]:
         """The output pipe and the channel."""
         return self._output_end, self._channel.fileno()
 
-    def send(self, frame: Frame) -> None:
-        """Give the child a frame, without ever waiting for it: what it does not take now is kept for ``flush``.
+    def send(self, message: ToChild) -> None:
+        """Tell the child something, without ever waiting for it: what it does not take now is kept for ``flush``.
 
         A child that writes while nobody reads would else wait for a parent that waits for it.
         """
         if not self._outgoing:
             self._waiting_since = clock.elapsed()
-        self._outgoing += encode(frame)
+        self._outgoing += encode(frame_of(message))
         self.flush()
 
     def flush(self) -> None:
@@ -165,9 +157,9 @@ class ChildProcess(Process):
             return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         return False
 
-    def prefetch(self, frame: Frame) -> bool:
+    def prefetch(self, start: StartRun) -> bool:
         """Put a run behind those that the child has. False: it is too long for the line, or the line is full."""
-        message = encode_message(frame)
+        message = encode_message(frame_of(start))
         if len(message) > LONGEST_PREFETCHED_BYTES:
             return False
         try:

@@ -7,60 +7,22 @@ import selectors
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.command_child import CommandLine, CommandProcess
+from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.messages import Importing, Report
 from jobrunner.children.process import Process, describe_exit
 from jobrunner.children.process_groups import GroupFile
-from jobrunner.children.protocol import Handshake, Importing, OfChild, OfRun, Report, of_child, of_run
+from jobrunner.children.protocol import Handshake, OfChild, of_child, of_run
 from jobrunner.children.python_child import ChildPlan, ChildProcess
-from jobrunner.model import Policy
 from jobrunner.text import one_line
 
 _GOODBYE_SECONDS = 1.0
 _UNBURIED_SECONDS = 5.0
 _DYING_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted.
-
-    ``misfits`` says of each payload that it was asked about why it does not fit, None where it does.
-    """
-
-    child: ChildProcess
-    policies: list[Policy]
-    schedules: list[dict[str, Any]] = field(default_factory=list)
-    misfits: list[str | None] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class StartFailed:
-    """A child never became ready. ``reason`` names the module."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a child says of a run. Whether it works on that run is not looked up yet."""
-
-    child: ChildProcess
-    message: OfRun
-
-
-@dataclass(frozen=True, slots=True)
-class Died:
-    """A command has ended, or a child that was not asked to leave. Its group has been killed."""
-
-    process: Process
-
-
-Event = Ready | StartFailed | Said | Died
 
 
 @dataclass(slots=True)

@@ -24,20 +24,22 @@ _SECONDS = ("misfire_window", "start_deadline", "jitter")
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--check", is_flag=True, help="As --dry-run, and exit with 1 where something would change.")
-@click.option("--gone", type=click.Choice(["code", "file"]), help="Disable the schedules of a source that is no more.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--check", is_flag=True, help="Like --dry-run; exit with 1 if something would change.")
+@click.option(
+    "--gone", type=click.Choice(["code", "file"]), help="Disable the schedules of a source that no host has any more."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> None:
-    """Make the schedules in the database what the handlers' code and jobrunner.toml declare. For every deploy.
+    """Write the schedules that code and jobrunner.toml declare into the database. Run it at every deploy.
 
-    Adds what is new, changes what is declared otherwise, disables what is declared no more, all or nothing. Schedules
-    made by command are left alone, and so are those of a source that this host does not have: of the code without
-    JOBRUNNER_IMPORT, of the file without a jobrunner.toml. Applications that share a database each name themselves
-    (JOBRUNNER_APPLICATION), and leave those of the others alone. A second time nothing is left to do.
+    It adds new schedules, changes those whose declaration has changed, and disables those that are no longer declared:
+    all of it, or nothing. It leaves alone the schedules that were made by command, those of a source that this host
+    does not have (code without JOBRUNNER_IMPORT, the file without a jobrunner.toml), and those of other applications
+    (JOBRUNNER_APPLICATION). A second apply changes nothing.
 
-    Exit status 1: all is written, but a schedule makes no runs before one has ended whose type, which it had before,
-    this host does not know.
+    Exit status 1: everything is written, but a schedule makes no runs for now, because a run of its previous job type
+    is unfinished and this host does not know that type.
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)

@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script by which SHELL completes commands and options.
+    """Print the script with which SHELL completes commands and options.
 
     \b
     bash:  eval "$(jobrunner completion bash)"    in ~/.bashrc

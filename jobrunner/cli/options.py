@@ -41,7 +41,7 @@ ENV_FILE = click.Option(
     is_eager=True,
     expose_value=False,
     callback=_apply_env_file,
-    help="Take environment variables from its KEY=VALUE lines. [env: JOBRUNNER_ENV_FILE]",
+    help="Read environment variables from the KEY=VALUE lines of this file. [env: JOBRUNNER_ENV_FILE]",
 )
 
 
@@ -57,7 +57,7 @@ CONFIG = click.Option(
     type=click.Path(path_type=Path),
     expose_value=False,
     callback=_apply_config,
-    help="The configuration file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",
+    help="Read the configuration from this file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",
 )
 
 ALL = (ENV_FILE, CONFIG)

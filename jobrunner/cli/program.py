@@ -28,7 +28,8 @@ _HOMES = {
 def cli() -> None:
     """Cron calls `jobrunner tick`; the database you already have is the queue.
 
-    The database is JOBRUNNER_DATABASE_URL, else DATABASE_URL, else an SQLite file in your home folder.
+    The database is the one that JOBRUNNER_DATABASE_URL names, else DATABASE_URL, else an SQLite file in
+    your home folder.
     """
 
 

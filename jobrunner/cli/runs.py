@@ -26,31 +26,33 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 
 @click.command()
 @click.argument("job_type", metavar="TYPE")
-@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="A JSON object. [default: {}]")
+@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
 @click.option(
     "--run-at",
     type=Checked(parse_run_at),
     metavar="TIME",
-    help="ISO 8601 with an offset, or +5m from now. [default: now]",
+    help="The earliest start: ISO 8601 with an offset, or +5m from now. [default: now]",
 )
 @click.option(
-    "--priority", type=_PRIORITY, default=0, metavar="N", help="Higher runs first, -1000 to 1000. [default: 0]"
+    "--priority", type=_PRIORITY, default=0, metavar="N", help="Higher numbers start first, -1000 to 1000. [default: 0]"
 )
-@click.option("--key", metavar="K", help="Idempotency key: one run per type and key, for ever.")
-@click.option("--max-attempts", type=_ATTEMPTS, metavar="N", help="Instead of the type's own.")
+@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for ever.")
+@click.option(
+    "--max-attempts", type=_ATTEMPTS, metavar="N", help="Attempts before the run is dead. [default: the job type's]"
+)
 @click.option(
     "--timeout",
     type=Checked(timeout_of_a_run),
     metavar="DURATION",
-    help='Instead of the type\'s own; "none": no limit.',
+    help='The limit of each attempt; "none" for no limit. [default: the job type\'s]',
 )
-@click.option("--allow-unknown", is_flag=True, help="Also a type that only other hosts have a handler for.")
+@click.option("--allow-unknown", is_flag=True, help="Accept a job type that this host has no handler for.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
 def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
     """Enqueue a run and print its id.
 
-    With a --key that was used before, it prints the id of the run that the key stands for. A type that is full
-    (max_waiting) refuses with exit code 1, or, where it is to drop, prints nothing.
+    With a --key that was used before, it prints the id of the run that was enqueued with that key. When as many runs
+    of the type wait as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
     """
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
@@ -77,7 +79,7 @@ _ids = click.argument("job_ids", metavar="JOB_ID…", type=JobId(), nargs=-1, re
 
 @click.command()
 @_ids
-@click.option("--force", is_flag=True, help="Also a run that succeeded.")
+@click.option("--force", is_flag=True, help="Also retry runs that have succeeded.")
 def retry(job_ids: tuple[int, ...], force: bool) -> None:
     """Queue failed, dead or cancelled runs again, due now, with at least one more attempt."""
     hint = "; --force runs it again" if not force else ""
@@ -102,9 +104,9 @@ def cancel(job_ids: tuple[int, ...]) -> None:
 
 @click.command()
 @_ids
-@click.option("--reason", required=True, help="Why, for the audit trail.")
+@click.option("--reason", required=True, help="The reason; the audit trail keeps it.")
 def discard(job_ids: tuple[int, ...], reason: str) -> None:
-    """Give waiting or cancelled runs up: dead, with the reason as their error."""
+    """Give up waiting or cancelled runs: they become dead, with the reason as their error."""
     ended = "it has ended already"
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
     who, why = session.actor(), one_line(reason)
@@ -133,9 +135,11 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
 
 @click.command()
 @click.argument("job_id", metavar="JOB_ID", type=JobId())
-@click.option("--json", "as_json", is_flag=True, help="All columns, attempt_log and event_log.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object with all columns, attempt_log and event_log."
+)
 def show(job_id: int, as_json: bool) -> None:
-    """One run: its columns, each attempt with its error and output, and who changed it."""
+    """Show one run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(environment.load())
     found = database.read(lambda connection: queries.show(connection, job_id))
     if found is None:

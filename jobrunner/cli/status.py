@@ -18,9 +18,9 @@ from jobrunner.text import visible
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def status(as_json: bool) -> None:
-    """The database, what is due, running, failing and dead, the schedules, and when each host last ticked."""
+    """Show what is due, running, failing and dead, the schedules, and the last tick of each host."""
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)

@@ -19,30 +19,34 @@ from jobrunner.store import waits
 
 
 @click.command()
-@click.option("--budget", metavar="DURATION", help="Claim for this long, then only finish. [default: 50s]")
-@click.option("--grace", metavar="DURATION", help="On SIGTERM, what handlers get to finish. [default: 10s]")
-@click.option("--concurrency", metavar="N", help="Runs at work on this host, all ticks together. [default: 4]")
-@click.option("--batch", metavar="N", help="Runs that this tick claims at most. [default: 10000]")
-@click.option("--strict/--no-strict", default=None, help="Write each end before its child begins the next run.")
+@click.option("--budget", metavar="DURATION", help="Claim runs for this long, then only finish them. [default: 50s]")
+@click.option("--grace", metavar="DURATION", help="How long handlers may go on after SIGTERM. [default: 10s]")
+@click.option(
+    "--concurrency", metavar="N", help="The most runs at work on this host, of all ticks together. [default: 4]"
+)
+@click.option("--batch", metavar="N", help="The most runs that this tick claims. [default: 10000]")
+@click.option("--strict/--no-strict", default=None, help="Commit each result before the same child starts another run.")
 @click.option(
     "--linger",
     metavar="[DURATION]",
     is_flag=False,
     flag_value="2m",
-    help="Wait for more until the next tick does, this long at most. [without DURATION: 2m]",
+    help="Keep listening for new runs until the next tick takes over. [at most DURATION; --linger alone: 2m]",
 )
-@click.option("--types", metavar="TYPE,…", help="Only these job types.")
-@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append JSON lines to it.")
+@click.option("--types", metavar="TYPE,…", help="Work on these job types only.")
+@click.option(
+    "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="Append the log to this file, as JSON lines."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr, also without a terminal.")
 def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) -> None:
-    """Do what is due, then exit. Cron calls this every minute; ticks may overlap.
+    """Work on what is due, then exit. Cron calls this every minute; ticks may overlap.
 
-    Recovers runs whose owner died, expands due schedules, and works on due runs until nothing is claimable, the
-    batch is full or the budget is used. Then it claims no more, waits for its handlers and exits. Prints nothing
-    without a terminal, unless something is wrong with the tick itself.
+    A tick recovers runs whose owner died, makes the runs of due schedules, and works on due runs until none is left,
+    the batch is full or the budget is used. Then it claims no more, waits for its handlers and exits. Without a
+    terminal it prints nothing, unless something is wrong with the tick itself.
 
-    With --linger it goes on, whatever the batch and the budget, until the next tick of the same host and types has
-    taken over: what is enqueued meanwhile starts at once.
+    With --linger it listens for new runs, whatever the batch and the budget, until the next tick of the same host and
+    types has taken over: a run that is enqueued meanwhile starts at once.
     """
     from jobrunner.worker.tick import tick as run_tick
 
@@ -64,13 +68,17 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 
 
 @click.command()
-@click.option("--sql", is_flag=True, help="Print the SQL that builds the schema, for somebody else to run.")
+@click.option("--sql", is_flag=True, help="Print the SQL that creates the schema, for an administrator to run.")
 @click.option(
-    "--to", "version", type=click.IntRange(0), metavar="VERSION", help="Go down to this schema; 0 removes all tables."
+    "--to",
+    "version",
+    type=click.IntRange(0),
+    metavar="VERSION",
+    help="Go down to this version of the schema; 0 removes all tables.",
 )
-@click.option("--delete-data", is_flag=True, help="With --to: yes, delete what is lost by it.")
+@click.option("--delete-data", is_flag=True, help="With --to: agree to the loss of data.")
 def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
-    """Create the tables, or bring them to this version. Safe to run at every deploy, from many hosts."""
+    """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once."""
     from jobrunner.store import migrate as migrations
 
     if sql and version is not None:
@@ -92,9 +100,9 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def jobs(as_json: bool) -> None:
-    """What this host can run, with its policies."""
+    """List the job types that this host can run, with their policies."""
     config = environment.load()
     found = session.policies(config)
     if as_json:

@@ -15,7 +15,8 @@ from jobrunner.log import Log
 from jobrunner.store import claims, finalize
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
-from jobrunner.worker.hand import BEGUN_PHASES, Hand
+from jobrunner.worker.hand import Hand
+from jobrunner.worker.phase import BEGUN_PHASES
 
 _WRITING_SECONDS = 3.0
 _RELEASED = AttemptResult(

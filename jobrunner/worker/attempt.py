@@ -12,10 +12,10 @@ from datetime import timedelta
 from enum import Enum
 
 from jobrunner import clock
-from jobrunner.children.frames import Frame
+from jobrunner.children.messages import Report
 from jobrunner.children.output import Tail
 from jobrunner.children.process import Process, describe_exit
-from jobrunner.children.protocol import OfRun, Report
+from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.durations import format_duration
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -33,33 +33,6 @@ class StopReason(Enum):
     SHUTDOWN = "the tick was told to stop"
     UNRENEWED = "its lease could not be renewed in time"
     LEASE_LOST = "its lease was lost"
-
-
-def run_frame(
-    run: ClaimedRun, policy: Policy, *, result_limit: int, grace: timedelta, begin_before: float, slot: int | None
-) -> Frame:
-    """What a child is told. It does not begin the run after ``begin_before``, on the clock of ``clock.elapsed``.
-
-    ``slot`` is where it says that it begins the run, in the page of ``children.begun_page``.
-    """
-    timeout = run.timeout
-    return {
-        "kind": "run",
-        "run_id": run.lease.run_id,
-        "job_type": run.job_type,
-        "payload": run.payload,
-        "attempt": run.attempt,
-        "max_attempts": run.max_attempts,
-        "scheduled_for": None if run.scheduled_for is None else run.scheduled_for.isoformat(),
-        "lateness_seconds": run.lateness.total_seconds(),
-        "started_at": run.started_at.isoformat(),
-        "timeout_seconds": None if timeout is None else timeout.total_seconds(),
-        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
-        "alarm_seconds": None if timeout is None else (timeout + policy.kill_after + grace).total_seconds(),
-        "result_limit": result_limit,
-        "begin_before": begin_before,
-        "slot": slot,
-    }
 
 
 class Attempt:

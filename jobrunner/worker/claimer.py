@@ -17,8 +17,9 @@ from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.phase import Phase
 
 _LOOK_AGAIN_SECONDS = 1.0
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.frames import NOT_BEGUN
+from jobrunner.children.events import Said
+from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
-from jobrunner.children.protocol import Progress, Report
-from jobrunner.children.supervisor import Said
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.worker.attempt import StopReason
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.finalizer import Finalizer
-from jobrunner.worker.hand import AT_WORK_PHASES, Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import PoolStep
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_run

@@ -9,7 +9,8 @@ from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.worker.claimer import Claimed
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import MOST_UNWRITTEN, Finalizer
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.pool import Pool
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_claimed

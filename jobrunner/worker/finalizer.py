@@ -17,7 +17,8 @@ from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.hand import Hand, PendingWrite, Phase, RunInHand
+from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
+from jobrunner.worker.phase import Phase
 from jobrunner.worker.run_log import log_ended, log_run
 from jobrunner.worker.writer import Writer
 

@@ -1,23 +1,6 @@
-r"""The runs in hand: every run that this tick has claimed, from the claim until its last write, and its phase.
+"""The runs in hand: every run that this tick has claimed, from the claim until its last write.
 
-Where is this run now? Here, and nowhere else. ``MOVES`` is for the parent what ``lifecycle.TRANSITIONS`` is for the
-row.
-
-```
-          claim
-            |
-         WAITING <-----> PREFETCHED
-            |    \          |
-            |     \         v
-            |      `---> WORKING ----> STOPPING
-            v               |              |
-        RETURNING <---------+--------------+
-            |               v              |
-            |             ENDED <----------'
-            |             |   ^
-            v             v   |
-          (gone) <------ WRITING
-```
+Where is this run now? Here, and nowhere else: ``phase`` says which phases there are and which follows which.
 """
 
 from __future__ import annotations
@@ -26,7 +9,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any
 
 from jobrunner import clock
@@ -34,48 +17,10 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import ClaimedRun, Lease
 from jobrunner.worker.attempt import Attempt
+from jobrunner.worker.phase import AT_WORK_PHASES, LAST_PHASES, MOVES, IllegalMove, Phase
 
 _DUE_SHARE = 0.125
 """Half of the usual time between two beats."""
-
-
-class Phase(IntEnum):
-    """Where a run in hand is."""
-
-    WAITING = 0
-    """No process has it."""
-    PREFETCHED = 1
-    """It waits in the queue of a child that works on another run. The child has surely not begun it."""
-    WORKING = 2
-    """A process has it."""
-    STOPPING = 3
-    """Its process was told to stop."""
-    ENDED = 4
-    """Its process is done with it. What that means is to be written."""
-    WRITING = 5
-    """The write is under way."""
-    RETURNING = 6
-    """It was never begun and goes back, uncharged."""
-
-
-MOVES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.WAITING: frozenset({Phase.PREFETCHED, Phase.WORKING, Phase.ENDED, Phase.RETURNING}),
-    Phase.PREFETCHED: frozenset({Phase.WORKING, Phase.WAITING}),
-    Phase.WORKING: frozenset({Phase.STOPPING, Phase.ENDED, Phase.WAITING, Phase.RETURNING}),
-    Phase.STOPPING: frozenset({Phase.ENDED, Phase.RETURNING}),
-    Phase.ENDED: frozenset({Phase.WRITING}),
-    Phase.WRITING: frozenset({Phase.ENDED}),
-    Phase.RETURNING: frozenset(),
-}
-LAST_PHASES = frozenset({Phase.ENDED, Phase.WRITING, Phase.RETURNING})
-"""From these a run leaves the hand."""
-BEGUN_PHASES = (Phase.WORKING, Phase.STOPPING, Phase.ENDED, Phase.WRITING)
-"""In these its handler may have begun."""
-AT_WORK_PHASES = (Phase.WORKING, Phase.STOPPING)
-
-
-class IllegalMove(AssertionError):
-    """A bug: somebody wanted to move a run to a phase that does not follow its own."""
 
 
 class News(Enum):

@@ -19,7 +19,8 @@ from jobrunner.store.database import Connection
 from jobrunner.store.holding import Renewal
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.hand import AT_WORK_PHASES, Hand, News, RunInHand
+from jobrunner.worker.hand import Hand, News, RunInHand
+from jobrunner.worker.phase import AT_WORK_PHASES
 from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread
 
 FENCE_SHARE = 0.75

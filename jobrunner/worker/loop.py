@@ -8,7 +8,8 @@ the heartbeat's thread. No transaction is open while a handler runs. Which runs 
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.supervisor import Died, Event, Ready, Said, StartFailed, Supervisor
+from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
@@ -17,11 +18,12 @@ from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.dispatcher import Dispatcher
 from jobrunner.worker.finalizer import Finalizer
-from jobrunner.worker.hand import AT_WORK_PHASES, Hand, Phase
+from jobrunner.worker.hand import Hand
 from jobrunner.worker.heartbeat import Heartbeat
 from jobrunner.worker.listening import CannotListen, Listening
 from jobrunner.worker.outage import Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
+from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import Pool
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.stopper import Stopper

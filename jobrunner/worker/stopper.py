@@ -9,8 +9,9 @@ from jobrunner.worker.attempt import StopReason
 from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.dispatcher import Dispatcher
-from jobrunner.worker.hand import AT_WORK_PHASES, Hand, News, Phase, RunInHand
+from jobrunner.worker.hand import Hand, News, RunInHand
 from jobrunner.worker.heartbeat import FENCE_SHARE, Heartbeat
+from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_run
 

@@ -63,7 +63,8 @@ class Block:
 
 def every_page() -> list[str]:
     """The pages whose blocks are all checked."""
-    found = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), ROOT / "docs" / "adr" / "README.md"]
+    found += ROOT.glob("examples/**/*.md")
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 

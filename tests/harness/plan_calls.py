@@ -152,7 +152,9 @@ BUSY: dict[str, Call] = {
     "enqueue_many.enqueue": lambda connection: enqueue_many.enqueue(
         connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None
     ),
-    "enqueue_many.enqueue with keys": lambda connection: enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None),
+    "enqueue_many.enqueue with keys": lambda connection: enqueue_many.enqueue(
+        connection, NewRun("known", "{}"), KEYED, None
+    ),
     "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
     "enqueue.insert_if_room": lambda connection: enqueue.insert_if_room(connection, NewRun("known_too", "{}")),
     "backpressure.occupancy_if_full": lambda connection: backpressure.occupancy_if_full(connection, "known_too", None),

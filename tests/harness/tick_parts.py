@@ -21,8 +21,9 @@ from jobrunner.store.waits import Waits, of_tick
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import Finalizer
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.heartbeat import Heartbeat
+from jobrunner.worker.phase import Phase
 from jobrunner.worker.watchdog import Watchdog
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.model import ClaimedRun, Lease
-from jobrunner.worker.hand import AT_WORK_PHASES, BEGUN_PHASES, LAST_PHASES, MOVES, Hand, IllegalMove, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import AT_WORK_PHASES, BEGUN_PHASES, LAST_PHASES, MOVES, IllegalMove, Phase
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

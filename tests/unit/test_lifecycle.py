@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -255,8 +254,3 @@ def test_the_diagram_has_every_arrow_once() -> None:
     assert len(set(arrows)) == len(arrows)
     assert "    [*] --> queued: enqueue" in arrows
     assert "    running --> failed: fail" in arrows
-
-
-def test_the_readme_shows_this_diagram() -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    assert diagram() in readme.read_text()

@@ -10,16 +10,24 @@ from hypothesis import strategies as st
 
 from jobrunner import model
 from jobrunner.backoff import polynomial, waits
-from jobrunner.children.frames import Frame, Inbox, encode
-from jobrunner.children.protocol import (
-    OUTCOMES,
-    Handshake,
+from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
+from jobrunner.children.messages import (
+    Cancel,
     Heard,
+    Hello,
     ImportFailed,
     Importing,
     Output,
     Progress,
+    Ready,
     Report,
+    StartRun,
+    frame_of,
+    of_parent,
+)
+from jobrunner.children.protocol import (
+    OUTCOMES,
+    Handshake,
     of_child,
     of_run,
 )
@@ -152,8 +160,6 @@ def test_what_a_child_of_ours_says_arrives(frame: Frame) -> None:
             "misfits": message.misfits,
             "policies": [policy.as_data() for policy in message.policies],
         }
-    elif isinstance(message, Report):
-        told["wait_seconds"] = (wait := told.pop("wait")) and wait.total_seconds()
     assert {name: value for name, value in told.items() if value} == {
         name: value for name, value in frame.items() if name in told
     }
@@ -180,7 +186,7 @@ BAD_POLICIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("policy", BAD_POLICIES.values(), ids=BAD_POLICIES)
 def test_a_greeting_with_a_policy_that_no_handler_can_have_is_refused(policy: Any) -> None:
-    assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its greeting makes no sense")
+    assert of_child({"kind": "ready", "policies": [policy]}) == ImportFailed("its handshake makes no sense")
 
 
 def test_a_result_larger_than_any_may_be_is_not_kept() -> None:
@@ -192,3 +198,46 @@ def test_a_result_larger_than_any_may_be_is_not_kept() -> None:
 def test_the_largest_policy_that_can_be_declared_is_taken() -> None:
     policy = Policy("a", max_attempts=1000, concurrency=10_000, max_waiting=model.MOST_WAITING)
     assert of_child({"kind": "ready", "policies": [policy.as_data()]}) == Handshake([policy], [], [])
+
+
+AT = "2026-01-01T00:00:00+00:00"
+TO_CHILD = [
+    Hello(["handlers"], "ab", "/srv/app", ["a command"], True, [["a", {"n": 1}]]),
+    Hello([], "ab", None, [], False, []),
+    StartRun(7, "a", {"n": 1}, 1, 5, AT, 0.5, 1000, 12.5),
+    StartRun(7, "a", {}, 1, 5, AT, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3),
+    Cancel(7),
+]
+FROM_CHILD = [
+    Importing("handlers"),
+    ImportFailed("no"),
+    Progress(7, {"done": 1}),
+    Output(7, "line"),
+    Heard(7),
+    Report(7, "succeeded", 1.5, result={"a": 1}),
+    Report(7, "failed", 1.5, 60.0, "E", "e", "t", was_told=True, is_last=True),
+]
+
+
+@pytest.mark.parametrize("message", TO_CHILD)
+def test_what_the_parent_says_arrives_at_the_child_as_it_was(message: Hello | StartRun | Cancel) -> None:
+    (frame,) = Inbox().feed(encode(frame_of(message)))
+    assert of_parent(frame) == message
+
+
+@pytest.mark.parametrize("message", FROM_CHILD)
+def test_what_a_child_says_passes_the_check_as_it_was(message: Any) -> None:
+    (frame,) = Inbox().feed(encode(frame_of(message)))
+    assert message in (of_child(frame), of_run(frame, LIMIT))
+
+
+def test_a_child_that_is_ready_is_understood() -> None:
+    policy = Policy("a")
+    (frame,) = Inbox().feed(encode(frame_of(Ready([policy.as_data()], [{"name": "n"}], [None, "no"]))))
+    assert of_child(frame) == Handshake([policy], [{"name": "n"}], [None, "no"])
+
+
+@pytest.mark.parametrize("frame", [{"kind": "report"}, {"kind": "run", "run_id": 7}, {"kind": "cancel", "id": 7}])
+def test_a_child_acts_on_nothing_that_its_parent_never_sends(frame: Frame) -> None:
+    with pytest.raises(BrokenFrame, match="no message of the kind"):
+        of_parent(frame)

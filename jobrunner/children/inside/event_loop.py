@@ -19,9 +19,11 @@ from typing import Any
 
 from jobrunner import clock, failpoints
 from jobrunner.children.begun_page import BegunMarks
-from jobrunner.children.frames import Frame, Inbox, encode
+from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, reports
 from jobrunner.children.inside.reports import Progress, Send
+from jobrunner.children.messages import Cancel, FromChild, Heard, Report, StartRun, ToChild, frame_of, of_parent
+from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.registry import registered
@@ -31,10 +33,10 @@ _LINE_BYTES = 1024
 _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", default=0)
 
 
-def serve(channel: socket.socket, inbox: Inbox, turn: int, marks: BegunMarks, frames: Sequence[Frame]) -> None:
-    """Run what ``frames`` bring and what else comes, until the parent hangs up."""
+def serve(channel: socket.socket, inbox: Inbox, turn: int, marks: BegunMarks, messages: Sequence[ToChild]) -> None:
+    """Act on these messages and on what else comes, until the parent hangs up."""
     with mmap.mmap(turn, 8) as cell:
-        asyncio.run(_Server(channel, inbox, cell, marks).serve(frames))
+        asyncio.run(_Server(channel, inbox, cell, marks).serve(messages))
 
 
 class _Server:
@@ -47,7 +49,7 @@ class _Server:
         self._runs: dict[int, _Run] = {}
         self._sending = threading.Lock()
 
-    async def serve(self, frames: Sequence[Frame]) -> None:
+    async def serve(self, messages: Sequence[ToChild]) -> None:
         self._loop = asyncio.get_running_loop()
         self._hung_up = asyncio.Event()
         self._loop.set_task_factory(self._new_task)
@@ -55,8 +57,8 @@ class _Server:
         self._loop.add_signal_handler(signal.SIGTERM, lambda: None)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         self._loop.add_reader(self._channel.fileno(), self._listen)
-        for frame in frames:
-            self._act(frame)
+        for message in messages:
+            self._act(message)
         await self._hung_up.wait()
 
     def _listen(self) -> None:
@@ -69,26 +71,26 @@ class _Server:
             self._hung_up.set()
             return
         for frame in self._inbox.feed(data):
-            self._act(frame)
+            self._act(of_parent(frame))
 
-    def _act(self, frame: Frame) -> None:
-        if frame["kind"] == "run":
+    def _act(self, message: ToChild) -> None:
+        if isinstance(message, StartRun):
             failpoints.hit("loop.received")
-            self._begin(frame)
-        elif frame["kind"] == "cancel":
-            # Also for a run that is over: the answer says that the loop turns.
-            self._send({"kind": "heard", "run_id": frame["run_id"]})
-            if run := self._runs.get(frame["run_id"]):
+            self._begin(message)
+        elif isinstance(message, Cancel):
+            # Also for a run that is over: the answer says that the loop goes on.
+            self._send(Heard(message.run_id))
+            if run := self._runs.get(message.run_id):
                 run.was_asked_to_stop = True
                 run.work.cancel()
 
-    def _begin(self, frame: Frame) -> None:
-        if clock.elapsed() > frame["begin_before"]:
+    def _begin(self, start: StartRun) -> None:
+        if clock.elapsed() > start.begin_before:
             # Its host has stood still since: by now the run may be somebody else's.
-            self._send(reports.not_begun(frame["run_id"]))
+            self._send(reports.not_begun(start))
             return
-        self._marks.begin(frame["slot"])
-        run = _Run(frame, self._send, self._loop)
+        self._marks.begin(start.slot)
+        run = _Run(start, self._send, self._loop)
         context = contextvars.copy_context()
         context.run(_running.set, run.run_id)
         context.run(attribution.sink.set, run.output.write)
@@ -109,24 +111,24 @@ class _Server:
             left.cancel()
         run.output.flush()
         run.progress.flush()
-        self._send({"kind": "report", "run_id": run.run_id, **report})
+        self._send(report)
 
-    async def _attempt(self, run: _Run) -> Frame:
-        frame = run.frame
-        job = registered().get(frame["job_type"])
-        if refused := reports.refused(job, frame, is_async=True):
+    async def _attempt(self, run: _Run) -> Report:
+        start = run.start
+        job = registered().get(start.job_type)
+        if refused := reports.refused(job, start, is_async=True):
             return refused
         assert job is not None
-        context = reports.context_of(frame, run.progress, lambda: run.was_asked_to_stop)
+        context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop)
         try:
-            value = await job.function(context, **frame["payload"])
+            value = await job.function(context, **start.payload)
         except asyncio.CancelledError as error:
-            return reports.stopped(error) if run.was_asked_to_stop else reports.failed(error, job, frame)
+            return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
         except (Retry, Discard, Snooze) as asked:
-            return reports.asked(asked, job, frame)
+            return reports.asked(asked, job, start)
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
-            return reports.failed(error, job, frame)
-        return reports.returned(value, job, frame)
+            return reports.failed(error, job, start)
+        return reports.returned(value, job, start)
 
     def _set_alarm(self) -> None:
         """The kernel's last resort at the earliest that any run has: the parent must be standing still by then."""
@@ -134,10 +136,10 @@ class _Server:
         left = max(0.001, min(ends) - clock.elapsed()) if ends else 0
         signal.setitimer(signal.ITIMER_REAL, left)
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, message: FromChild) -> None:
         # Also from threads that a handler has started: what they print is its output.
         with self._sending:
-            self._channel.sendall(encode(frame))
+            self._channel.sendall(encode(frame_of(message)))
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
         new: asyncio.Task[Any] = asyncio.Task(_Turns(coroutine, self._cell), loop=loop, **options)
@@ -150,14 +152,14 @@ class _Server:
 class _Run:
     work: asyncio.Task[None]
 
-    def __init__(self, frame: Frame, send: Send, loop: asyncio.AbstractEventLoop) -> None:
-        self.frame = frame
-        self.run_id: int = frame["run_id"]
+    def __init__(self, start: StartRun, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self.start = start
+        self.run_id = start.run_id
         self.was_asked_to_stop = False
         self.background: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self.progress = Progress(self.run_id, send)
         self.output = _Output(self.run_id, send, loop)
-        alarm = frame["alarm_seconds"]
+        alarm = start.alarm_seconds
         self.last_resort_at = None if alarm is None else clock.elapsed() + alarm
 
 
@@ -196,7 +198,7 @@ class _Output:
             self._sent += len(data)
             self._is_waiting = False
         if data:
-            self._send({"kind": "output", "run_id": self._run_id, "text": data.decode("utf-8", "replace")})
+            self._send(OutputMessage(self._run_id, data.decode("utf-8", "replace")))
 
 
 class ExitInBackground(Exception):

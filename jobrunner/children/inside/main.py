@@ -23,10 +23,22 @@ from typing import Any
 from jobrunner import clock, failpoints
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
-from jobrunner.children.frames import LONGEST_PREFETCHED_BYTES, Frame, Inbox, decode, encode
+from jobrunner.children.frames import LONGEST_PREFETCHED_BYTES, Inbox, decode, encode
 from jobrunner.children.inside import attribution, reports
 from jobrunner.children.inside.reports import Progress, text_of
 from jobrunner.children.inside.stdio import Streams
+from jobrunner.children.messages import (
+    FromChild,
+    Hello,
+    ImportFailed,
+    Importing,
+    Ready,
+    Report,
+    StartRun,
+    ToChild,
+    frame_of,
+    of_parent,
+)
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 from jobrunner.registry import Job, registered
@@ -99,8 +111,8 @@ class Child:
         either.register(self._channel, select.POLLIN)
         either.register(self._line, select.POLLIN)
         while True:
-            while not self._is_worn() and (frame := self._take()):
-                self._act(frame)
+            while not self._is_worn() and (message := self._take()):
+                self._act(message)
             if self._is_worn():
                 # What waits in the line goes to another child, and this one is killed.
                 while self._channel.recv(1 << 16):
@@ -112,79 +124,78 @@ class Child:
             data = self._channel.recv(1 << 16)
             if not data:
                 return
-            frames = self._inbox.feed(data)
-            while frames:
-                if frames[0]["kind"] == "run" and is_async(frames[0]["job_type"]):
+            messages = [of_parent(frame) for frame in self._inbox.feed(data)]
+            while messages:
+                if isinstance(messages[0], StartRun) and is_async(messages[0].job_type):
                     # From here on this child runs async handlers only. asyncio is imported by those who need it.
                     from jobrunner.children.inside.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._turn, self._marks, frames)
+                    serve(self._channel, self._inbox, self._turn, self._marks, messages)
                     return
-                self._act(frames.pop(0))
+                self._act(messages.pop(0))
 
-    def _take(self) -> Frame | None:
+    def _take(self) -> ToChild | None:
         try:
             message = self._line.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
-        return decode(message) if message else None
+        return of_parent(decode(message)) if message else None
 
-    def _act(self, frame: Frame) -> None:
-        if frame["kind"] == "hello":
-            self._streams.mark = bytes.fromhex(frame["output_mark"])
-            self._import(frame)
-        elif frame["kind"] == "run":
+    def _act(self, message: ToChild) -> None:
+        if isinstance(message, Hello):
+            self._streams.mark = bytes.fromhex(message.output_mark)
+            self._import(message)
+        elif isinstance(message, StartRun):
             failpoints.hit("child.received")
             # Before it is asked whether it may begin: from here on recovery knows what it works on.
-            at_work.tell(frame["run_id"])
-            self._run(frame)
+            at_work.tell(message.run_id)
+            self._run(message)
             at_work.tell(None)
 
-    def _send(self, frame: Frame) -> None:
-        self._channel.sendall(encode(frame))
+    def _send(self, message: FromChild) -> None:
+        self._channel.sendall(encode(frame_of(message)))
 
-    def _import(self, frame: Frame) -> None:
-        if frame["app_dir"]:
-            if not os.path.isdir(frame["app_dir"]):
-                self._send({"kind": "import_failed", "error": f"JOBRUNNER_APP_DIR {frame['app_dir']} is no folder"})
+    def _import(self, hello: Hello) -> None:
+        if hello.app_dir:
+            if not os.path.isdir(hello.app_dir):
+                self._send(ImportFailed(f"JOBRUNNER_APP_DIR {hello.app_dir} is no folder"))
                 return
-            sys.path.insert(0, frame["app_dir"])
-        for module in frame["imports"]:
-            self._send({"kind": "importing", "module": module})
+            sys.path.insert(0, hello.app_dir)
+        for module in hello.imports:
+            self._send(Importing(module))
             try:
                 _check_module_name(module)
                 importlib.import_module(module)
             except BaseException as error:  # noqa: BLE001 - a module may also exit while imported
-                self._send({"kind": "import_failed", "module": module, "error": _line(error)})
+                self._send(ImportFailed(_line(error)))
                 traceback.print_exc()
                 return
             if os.getpid() != self._pid:
                 # A copy that the module forked: it must not take runs out of the original's channel.
                 os._exit(0)
-        if taken := sorted(set(frame["reserved"]) & set(registered())):
+        if taken := sorted(set(hello.reserved) & set(registered())):
             clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
-            self._send({"kind": "import_failed", "error": clash})
+            self._send(ImportFailed(clash))
             return
-        greeting: Frame = {"kind": "ready", "policies": [job.policy.as_data() for job in registered().values()]}
-        if frame["schedules"]:
-            try:
-                greeting["schedules"] = _schedules()
-            except BadPayload as error:
-                self._send({"kind": "import_failed", "error": str(error)})
-                return
-        greeting["misfits"] = [_misfit(job_type, payload) for job_type, payload in frame.get("payloads", ())]
+        try:
+            schedules = _schedules() if hello.schedules else []
+        except BadPayload as error:
+            self._send(ImportFailed(str(error)))
+            return
+        policies = [job.policy.as_data() for job in registered().values()]
+        misfits = [_misfit(job_type, payload) for job_type, payload in hello.payloads]
         self._streams.keep()
-        self._send(greeting)
+        self._send(Ready(policies, schedules, misfits))
 
-    def _run(self, frame: Frame) -> None:
-        if clock.elapsed() > frame["begin_before"]:
+    def _run(self, start: StartRun) -> None:
+        if clock.elapsed() > start.begin_before:
             # Its parent has stood still since: by now the run may be somebody else's.
             self._streams.end_of_run()
-            self._send(reports.not_begun(frame["run_id"]))
+            self._send(reports.not_begun(start))
             return
-        self._marks.begin(frame["slot"])
-        progress = Progress(frame["run_id"], self._send)
-        report = self._attempt(registered().get(frame["job_type"]), frame, progress)
+        self._marks.begin(start.slot)
+        progress = Progress(start.run_id, self._send)
+        report = self._attempt(registered().get(start.job_type), start, progress)
         if os.getpid() != self._pid:
             # A copy that the handler forked came back here: it must not answer in the original's name.
             os._exit(0)
@@ -192,39 +203,39 @@ class Child:
         self._streams.end_of_run()
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.tells_of_a_closed_connection(report) else 0
-        told = {"ended_at": clock.elapsed(), "was_told": self._was_asked_to_stop, "is_last": self._is_worn()}
-        self._send({"kind": "report", "run_id": frame["run_id"], **told, **report})
+        was_told, is_last = self._was_asked_to_stop, self._is_worn()
+        self._send(report._replace(ended_at=clock.elapsed(), was_told=was_told, is_last=is_last))
 
     def _is_worn(self) -> bool:
         """Whether a connection that the handlers keep is gone for good: all runs to come would fail of it here."""
         return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
-    def _attempt(self, job: Job[Any, Any] | None, frame: Frame, progress: Progress) -> Frame:
-        if refused := reports.refused(job, frame, is_async=False):
+    def _attempt(self, job: Job[Any, Any] | None, start: StartRun, progress: Progress) -> Report:
+        if refused := reports.refused(job, start, is_async=False):
             return refused
         assert job is not None
-        context = reports.context_of(frame, progress, lambda: self._was_asked_to_stop)
+        context = reports.context_of(start, progress, lambda: self._was_asked_to_stop)
         # Before each run: a handler or its module may have set a handler of its own.
         _set_handler(signal.SIGTERM, self._on_sigterm)
         self._was_asked_to_stop = False
         # The last resort, should the parent be stopped or stuck: the kernel ends this process, whatever it holds.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, frame["alarm_seconds"] or 0)
+        signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
         try:
             self._is_at_work = True
             try:
-                value = job.function(context, **frame["payload"])
+                value = job.function(context, **start.payload)
             finally:
                 # From here on nothing may be interrupted: half a report would be taken for nonsense.
                 self._is_at_work = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except HandlerStopped as error:
-            return reports.stopped(error)
+            return reports.stopped(error, start)
         except (Retry, Discard, Snooze) as asked:
-            return reports.asked(asked, job, frame)
+            return reports.asked(asked, job, start)
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
-            return reports.failed(error, job, frame)
-        return reports.returned(value, job, frame)
+            return reports.failed(error, job, start)
+        return reports.returned(value, job, start)
 
     def _on_sigterm(self, *_: Any) -> None:
         # The first asks, the second (half of kill_after later) interrupts. Between runs there is nothing to stop.

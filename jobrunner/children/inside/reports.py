@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.children.frames import NOT_BEGUN, Frame
+from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun
+from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs import payload
 from jobrunner.jobs.context import Context
@@ -28,7 +29,7 @@ _CLOSED = re.compile(
 )
 """In the words of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
-Send = Callable[[Frame], None]
+Send = Callable[[FromChild], None]
 
 
 class Progress:
@@ -37,12 +38,12 @@ class Progress:
     def __init__(self, run_id: int, send: Send) -> None:
         self._run_id = run_id
         self._send = send
-        self._latest: Frame | None = None
+        self._latest: ProgressMessage | None = None
         self._sent_at = 0.0
 
     def tell(self, progress: Mapping[str, Any]) -> None:
         """Note how far the work is. Raises BadPayload for what no database can hold."""
-        self._latest = {"kind": "progress", "run_id": self._run_id, "progress": payload.check_payload(progress)}
+        self._latest = ProgressMessage(self._run_id, payload.check_payload(progress))
         if clock.elapsed() - self._sent_at >= _PROGRESS_EVERY_SECONDS:
             self.flush()
 
@@ -54,84 +55,85 @@ class Progress:
             self._latest = None
 
 
-def context_of(frame: Frame, progress: Progress, was_asked_to_stop: Callable[[], bool]) -> Context:
+def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool]) -> Context:
     """What the handler is given, from what the parent has sent."""
-    timeout = frame["timeout_seconds"]
-    started_at = datetime.fromisoformat(frame["started_at"])
-    slot = frame["scheduled_for"]
+    timeout = start.timeout_seconds
+    slot = start.scheduled_for
     return Context(
-        run_id=frame["run_id"],
-        job_type=frame["job_type"],
-        attempt=frame["attempt"],
-        max_attempts=frame["max_attempts"],
+        run_id=start.run_id,
+        job_type=start.job_type,
+        attempt=start.attempt,
+        max_attempts=start.max_attempts,
         scheduled_for=None if slot is None else datetime.fromisoformat(slot),
-        lateness=timedelta(seconds=frame["lateness_seconds"]),
-        deadline=None if timeout is None else started_at + timedelta(seconds=timeout),
+        lateness=timedelta(seconds=start.lateness_seconds),
+        deadline=None if timeout is None else datetime.fromisoformat(start.started_at) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _tell=progress.tell,
         _was_asked_to_stop=was_asked_to_stop,
     )
 
 
-def not_begun(run_id: int) -> Frame:
+def not_begun(start: StartRun) -> Report:
     """The run was not begun, and will not be."""
-    return {"kind": "report", "run_id": run_id, "outcome": NOT_BEGUN}
+    return Report(start.run_id, NOT_BEGUN)
 
 
-def refused(job: Job[Any, Any] | None, frame: Frame, *, is_async: bool) -> Frame | None:
+def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Report | None:
     """Why the handler is not even called; None: it is.
 
     What another version of the code could do is ``incompatible``: perhaps a deploy is under way.
     """
     if job is None or job.policy.is_async != is_async:
-        return {"outcome": "incompatible", "error_type": "unknown_type", "error": "no handler of this name and kind"}
+        error = "no handler of this name and kind"
+        return Report(start.run_id, "incompatible", error_type="unknown_type", error=error)
     try:
-        job.check(frame["payload"])
+        job.check(start.payload)
     except PayloadMismatch as error:
-        return {"outcome": "incompatible", "error_type": "bad_payload", "error": str(error)}
+        return Report(start.run_id, "incompatible", error_type="bad_payload", error=str(error))
     except BadPayload as error:
-        return {"outcome": "discarded", "error_type": "bad_payload", "error": str(error)}
+        return Report(start.run_id, "discarded", error_type="bad_payload", error=str(error))
     return None
 
 
-def returned(value: object, job: Job[Any, Any], frame: Frame) -> Frame:
+def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
     """The handler came to its end."""
     if isinstance(value, Retry | Discard | Snooze):
-        return asked(value, job, frame)
-    return {"outcome": "succeeded", "result": _kept(value, frame["result_limit"])}
+        return asked(value, job, start)
+    return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
 
 
-def asked(signal_: Retry | Discard | Snooze, job: Job[Any, Any], frame: Frame) -> Frame:
+def asked(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
     """The handler has said itself how its run goes on."""
-    if isinstance(signal_, Snooze):
-        return {"outcome": "snoozed", "wait_seconds": signal_.wait.total_seconds(), "error": text_of(signal_)}
-    named = {"error_type": type(signal_).__name__, "error": text_of(signal_)}
-    if isinstance(signal_, Discard):
-        return {"outcome": "discarded", **named}
-    wait = job.policy.backoff.wait(frame["attempt"]) if signal_.after is None else signal_.after
-    return {"outcome": "failed", "wait_seconds": wait.total_seconds(), **named}
+    run_id, error = start.run_id, text_of(outcome)
+    if isinstance(outcome, Snooze):
+        return Report(run_id, "snoozed", wait_seconds=outcome.wait.total_seconds(), error=error)
+    error_type = type(outcome).__name__
+    if isinstance(outcome, Discard):
+        return Report(run_id, "discarded", error_type=error_type, error=error)
+    wait = job.policy.backoff.wait(start.attempt) if outcome.after is None else outcome.after
+    return Report(run_id, "failed", wait_seconds=wait.total_seconds(), error_type=error_type, error=error)
 
 
-def failed(error: BaseException, job: Job[Any, Any], frame: Frame) -> Frame:
+def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
     """The handler has raised. To be called while the exception is being handled."""
-    return {
-        "outcome": "discarded" if job.is_permanent(error) else "failed",
-        "error_type": type(error).__name__,
-        "error": text_of(error) or type(error).__name__,
-        "traceback": stack(),
-        "wait_seconds": job.policy.backoff.wait(frame["attempt"]).total_seconds(),
-    }
+    return Report(
+        start.run_id,
+        "discarded" if job.is_permanent(error) else "failed",
+        wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
+        error_type=type(error).__name__,
+        error=text_of(error) or type(error).__name__,
+        traceback=stack(),
+    )
 
 
-def tells_of_a_closed_connection(report: Frame) -> bool:
+def tells_of_a_closed_connection(report: Report) -> bool:
     """Whether the run has failed because a connection that its process keeps is gone."""
-    error = report.get("error")
-    return isinstance(error, str) and _CLOSED.search(error) is not None
+    return report.error is not None and _CLOSED.search(report.error) is not None
 
 
-def stopped(error: BaseException) -> Frame:
+def stopped(error: BaseException, start: StartRun) -> Report:
     """The handler was interrupted. The parent, if it asked for this, knows better why."""
-    return {"outcome": "stopped", "error_type": "stopped", "error": text_of(error), "traceback": stack()}
+    return Report(start.run_id, "stopped", error_type="stopped", error=text_of(error), traceback=stack())
 
 
 def _kept(value: object, limit_bytes: int) -> object:

@@ -26,7 +26,7 @@ from jobrunner.text import visible
 from jobrunner.worker import expansion
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_CRON = 'Five fields as in crontab, @daily and the like, or "every 10m".'
+_CRON = 'Five fields as in a crontab, a word such as @daily, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
 _FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
 _FIELDS |= {"cron": "schedule", "new_name": "name"}
@@ -38,32 +38,48 @@ def _number_or_none(text: str) -> int | str:
 
 
 _POLICY = (
-    click.option("--description", metavar="TEXT", help="What it is for."),
-    click.option("--misfire", type=click.Choice(get_args(Misfire)), help="What is made up for. [default: latest]"),
-    click.option("--misfire-window", metavar="DURATION", help="No slot later than this. [default: any, for skip 2m]"),
+    click.option("--description", metavar="TEXT", help="What the schedule is for."),
+    click.option(
+        "--misfire", type=click.Choice(get_args(Misfire)), help="Which missed slots get a run. [default: latest]"
+    ),
+    click.option(
+        "--misfire-window",
+        metavar="DURATION",
+        help="No run for a slot that is older than this. [default: none; with skip 2m]",
+    ),
     click.option(
         "--misfire-most",
         type=Checked(partial(whole_number, least=1, most=MOST_MISFIRES)),
         metavar="N",
-        help="So many slots at once with --misfire all. [default: 100]",
+        help="With --misfire all: the most slots that get a run at once. [default: 100]",
     ),
     click.option(
         "--overlap",
         type=click.Choice(get_args(Overlap)),
-        help="What a slot does while a run is unfinished. [default: skip]",
+        help="What to do when the previous run has not finished. [default: skip]",
     ),
-    click.option("--start-deadline", metavar="DURATION", help="A run not started by then is dead. [default: none]"),
-    click.option("--jitter", metavar="DURATION", help="Spread starts over this time after the slot. [default: none]"),
-    click.option("--ends-at", metavar="TIME", help="The last moment for a slot, ISO 8601 with offset. [default: none]"),
     click.option(
-        "--max-runs", type=Checked(_number_or_none), metavar="N", help="End after so many runs. [default: none]"
+        "--start-deadline",
+        metavar="DURATION",
+        help="A run that has not started this long after it was due is dead. [default: none]",
+    ),
+    click.option(
+        "--jitter",
+        metavar="DURATION",
+        help="Delay each run by up to this, always by the same amount for one name. [default: none]",
+    ),
+    click.option(
+        "--ends-at", metavar="TIME", help="No slots after this time, ISO 8601 with an offset. [default: none]"
+    ),
+    click.option(
+        "--max-runs", type=Checked(_number_or_none), metavar="N", help="No slots after this many runs. [default: none]"
     ),
 )
 
 
 _UNKNOWN = "--allow-unknown keeps it all the same"
 _allow_unknown = click.option(
-    "--allow-unknown", is_flag=True, help="Also a type that only other hosts have, or a payload that they take."
+    "--allow-unknown", is_flag=True, help="Accept a job type or a payload that only other hosts can handle."
 )
 
 
@@ -77,11 +93,11 @@ def _policy_options(command: _Command) -> _Command:
 @click.argument("name")
 @click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
 @click.option("--cron", required=True, metavar="EXPR", help=_CRON)
-@click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA name. [default: UTC]")
-@click.option("--payload", default="{}", metavar=_PAYLOAD, help="For each run. [default: {}]")
+@click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA time zone. [default: UTC]")
+@click.option("--payload", default="{}", metavar=_PAYLOAD, help="The payload of each run. [default: {}]")
 @_policy_options
 @_allow_unknown
-@click.option("--paused", is_flag=True, help="Make no runs until it is resumed.")
+@click.option("--paused", is_flag=True, help="Add it paused: it makes no runs until it is resumed.")
 def add(
     name: str,
     job_type: str,
@@ -93,7 +109,7 @@ def add(
     paused: bool,
     **policy: Any,
 ) -> None:
-    """Run a job type at every slot of a cron expression, once each, from now on."""
+    """Add a schedule: from now on each of its slots yields one run of the job type."""
     config = environment.load()
     said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
     schedule = Schedule(cron, timezone, name=name, **said)
@@ -110,18 +126,18 @@ def add(
 
 @click.command()
 @click.argument("name")
-@click.option("--name", "new_name", metavar="NEW", help="Rename it; its runs and its history stay.")
+@click.option("--name", "new_name", metavar="NEW", help="Rename the schedule; its runs and its history stay.")
 @click.option("--type", "job_type", metavar="T", help="The job type to run.")
 @click.option("--cron", metavar="EXPR", help=_CRON)
-@click.option("--timezone", metavar="ZONE", help="An IANA name.")
-@click.option("--payload", metavar=_PAYLOAD, help="For each run.")
+@click.option("--timezone", metavar="ZONE", help="An IANA time zone.")
+@click.option("--payload", metavar=_PAYLOAD, help="The payload of each run.")
 @_policy_options
 @_allow_unknown
 def edit(name: str, allow_unknown: bool, **options: Any) -> None:
-    """Change what is given, and leave the rest; the word none clears an option.
+    """Change the options that are given and keep the others; the word none clears an option.
 
-    What is due by now still becomes runs by the old words, and slots of the new ones count from now: none fires twice.
-    Runs that are waiting stay as they are.
+    Slots that are due by now still get their runs from the old declaration. Slots of the new one count from now, so
+    that none fires twice. Runs that are waiting stay as they are.
     """
     config = environment.load()
     said = _said(options)
@@ -175,7 +191,7 @@ def _next(changed: Changed) -> str:
 @click.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """End a schedule. Its runs and its history stay, and what is due by now still becomes runs."""
+    """Remove a schedule. Its runs and its history stay, and slots that are due by now still get their runs."""
     who = session.actor()
     config = environment.load()
     session.open_database(config).write(lambda each: edits.remove(each, name, _plan(config), who))
@@ -183,7 +199,7 @@ def remove(name: str) -> None:
 
 
 _name_or_all = click.argument("name", required=False)
-_all = click.option("--all", "every", is_flag=True, help="Every schedule.")
+_all = click.option("--all", "every", is_flag=True, help="All schedules.")
 
 
 def _check_one_or_all(name: str | None, every: bool) -> None:
@@ -195,7 +211,7 @@ def _check_one_or_all(name: str | None, every: bool) -> None:
 @_name_or_all
 @_all
 def pause(name: str | None, every: bool) -> None:
-    """Make no runs of its slots until it is resumed. Runs that are waiting or at work go on."""
+    """Pause a schedule: its slots get no runs until it is resumed. Runs that are waiting or running go on."""
     _check_one_or_all(name, every)
     who = session.actor()
     database = session.open_database(environment.load())
@@ -214,14 +230,14 @@ def pause(name: str | None, every: bool) -> None:
     "--from",
     "begin",
     type=click.Choice(["now", "missed"]),
-    help="now: no slot until now gets a run; missed: its misfire policy decides. [default: now]",
+    help="now: no slot before now gets a run; missed: the misfire policy decides. [default: now]",
 )
 def resume(name: str | None, every: bool, begin: str | None) -> None:
-    """Let a paused schedule go on.
+    """Resume a paused schedule.
 
-    From now, also a schedule that a wrong clock has brought to silence goes on: slots to come that count as looked at
-    are looked at again. With --all --from now no schedule looks back, paused or not: what to do after a backup was
-    restored (docs/reliability.md).
+    With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: future slots that
+    count as expanded are expanded again. `--all --from now` passes over the missed slots of every schedule, paused or
+    not: do this after a backup was restored (docs/reliability.md).
     """
     _check_one_or_all(name, every)
     if every and begin is None:

@@ -21,21 +21,23 @@ _DATABASE_URLS = ("JOBRUNNER_DATABASE_URL", "DATABASE_URL")
 
 @click.command(name="import")
 @click.argument("crontab", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--system/--no-system", default=None, help="Each line names a user, as in /etc/cron.d. [default: seen]")
-@click.option("--user", metavar="NAME", help="Whose tick will run the jobs. [default: you]")
-@click.option("--timezone", metavar="ZONE", help="The time zone that cron goes by. [default: the system's]")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Add them to this jobrunner.toml."
+    "--system/--no-system", default=None, help="Each line names a user, as in /etc/cron.d. [default: detected]"
+)
+@click.option("--user", metavar="NAME", help="The user whose ticks will run the jobs. [default: you]")
+@click.option("--timezone", metavar="ZONE", help="The time zone of the crontab. [default: the system's]")
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Add the entries to this jobrunner.toml."
 )
 @click.pass_context
 def import_(
     ctx: click.Context, crontab: Path, system: bool | None, user: str | None, timezone: str | None, output: Path | None
 ) -> None:
-    """Turn a crontab, or - for `crontab -l | …`, into entries for jobrunner.toml.
+    """Turn a crontab into entries for jobrunner.toml. A CRONTAB of - is standard input: `crontab -l | …`.
 
-    They are printed, or with --output added to a file, without those that it has from an earlier import; nothing runs
-    before `jobrunner apply`. What became of each line is told on stderr. Exit status 1: some lines could not be taken
-    over, and are listed; the others were.
+    The entries are printed, or with --output added to a file, except those that an earlier import has added. Nothing
+    runs before `jobrunner apply`. Stderr says what became of each line. Exit status 1: some lines could not be
+    imported and are listed; the others were imported.
     """
     source = "standard input" if str(crontab) == "-" else str(crontab)
     data = _read(crontab)
@@ -82,15 +84,17 @@ def _read(path: Path) -> bytes:
 
 
 @click.command()
-@click.option("--log-file", type=click.Path(path_type=Path, dir_okay=False), help="What the tick is to log to.")
-@click.option("--install", is_flag=True, help="Put the line into your crontab; all others stay.")
+@click.option(
+    "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="The file that the tick appends its log to."
+)
+@click.option("--install", is_flag=True, help="Put the line into your crontab; all other lines stay.")
 @click.option("--remove", is_flag=True, help="Take the line out of your crontab.")
 @click.pass_context
 def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bool) -> None:
-    """Print the line that runs a tick of this installation each minute.
+    """Print the crontab line that runs a tick of this installation each minute.
 
-    With the absolute paths of this program, of its env file and of its configuration file. --install puts it into the
-    crontab, in the place of an older line with the same env file; it can be repeated.
+    It has the absolute paths of this program, of its env file and of its configuration file. --install puts it into
+    the crontab and replaces an older line with the same env file; a second --install changes nothing.
     """
     if install and remove:
         raise click.UsageError("--install or --remove, not both")

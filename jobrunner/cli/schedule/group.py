@@ -17,7 +17,7 @@ _HOMES = {
 
 @click.group(cls=LazyGroup, homes=_HOMES)
 def schedule() -> None:
-    """Runs that come by themselves."""
+    """Manage schedules: runs that start by themselves."""
 
 
 COMMANDS = (schedule,)

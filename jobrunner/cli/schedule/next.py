@@ -25,14 +25,16 @@ _COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
 
 @click.command(name="next")
 @click.argument("asked", metavar="EXPR|NAME")
-@click.option("--timezone", metavar="ZONE", help="Where an expression's clock hangs: an IANA name. [default: UTC]")
-@click.option("--after", type=Checked(parse_run_at), metavar="INSTANT", help="Slots later than this. [default: now]")
-@click.option("-n", "count", type=_COUNT, default="5", show_default=True, metavar="N", help="How many.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--timezone", metavar="ZONE", help="The IANA time zone of an expression. [default: UTC]")
+@click.option(
+    "--after", type=Checked(parse_run_at), metavar="INSTANT", help="Only slots later than this. [default: now]"
+)
+@click.option("-n", "count", type=_COUNT, default="5", show_default=True, metavar="N", help="How many slots.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, count: int, as_json: bool) -> None:
-    """When an expression or a schedule fires next.
+    """Show when an expression or a schedule fires next.
 
-    EXPR is five fields as in crontab, @daily and the like, or "every 10m"; it needs no database.
+    EXPR is five fields as in a crontab, a word such as @daily, or "every 10m"; it needs no database.
     """
     definition, now, problem = None, clock.utc_now(), None
     if is_expression(asked):

@@ -23,9 +23,9 @@ _instant = Checked(parse_instant)
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
 def trigger(name: str, as_json: bool) -> None:
-    """Make one run of a schedule now, paused or not, and print its id.
+    """Make one run of a schedule now, also of a paused one, and print its id.
 
-    It stands for no slot. It waits until a run that is at work has ended, unless runs may overlap.
+    The run belongs to no slot. It waits until the schedule's running run has ended, unless overlap is allow.
     """
     config = environment.load()
     who = session.actor()
@@ -41,23 +41,25 @@ def trigger(name: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--from", "begin", required=True, type=_instant, metavar="TIME", help="The first, ISO 8601 with offset.")
-@click.option("--to", "end", required=True, type=_instant, metavar="TIME", help="The last; not in the future.")
-@click.option("--dry-run", is_flag=True, help="Tell what would be made, and make nothing.")
-@click.option("--again", is_flag=True, help="Also slots that have their run, or of which that is unknown.")
+@click.option(
+    "--from", "begin", required=True, type=_instant, metavar="TIME", help="The first slot, ISO 8601 with an offset."
+)
+@click.option("--to", "end", required=True, type=_instant, metavar="TIME", help="The last slot; not in the future.")
+@click.option("--dry-run", is_flag=True, help="Show which runs would be made, and make none.")
+@click.option("--again", is_flag=True, help="Also slots that have a run already, or may have had one.")
 @click.option(
     "--most",
     type=Checked(partial(whole_number, least=1, most=100_000)),
     default=1000,
     metavar="N",
-    help="Refuse more slots than this. [default: 1000]",
+    help="Refuse if there are more slots than this. [default: 1000]",
 )
-@click.option("--json", "as_json", is_flag=True, help="A JSON array with an object for each slot.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each slot.")
 def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
-    """Make a run for each slot from one moment to another that has none, paused or not.
+    """Make a run for each past slot that has none, also of a paused schedule.
 
-    A run that was cancelled is queued again. A slot so old that its run may have been pruned is unknown, and left.
-    Asked twice, it makes nothing the second time.
+    A run that was cancelled is queued again. A slot so old that its run may have been deleted is listed as unknown and
+    gets no run. A second backfill makes nothing.
     """
     if begin > end:
         raise UsageError("--from is later than --to; no slot lies between them")

@@ -37,10 +37,10 @@ _OVERLAP = {
 
 
 @click.command(name="list")
-@click.option("--all", "removed", is_flag=True, help="Also the removed ones.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--all", "removed", is_flag=True, help="Also list removed schedules.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(removed: bool, as_json: bool) -> None:
-    """The schedules with their next slot."""
+    """List the schedules with their next slots."""
     database = session.open_database(environment.load())
     found = database.read(lambda connection: definitions.listed(connection, removed=removed))
     if as_json:
@@ -59,11 +59,11 @@ def list_(removed: bool, as_json: bool) -> None:
     type=Checked(partial(whole_number, least=1, most=100_000)),
     default=10,
     metavar="N",
-    help="So many of the newest runs and events. [default: 10]",
+    help="How many of the newest runs and events. [default: 10]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, with runs and events.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object, with runs and events.")
 def show(name: str, limit: int, as_json: bool) -> None:
-    """One schedule: what was declared, when it fires, its last runs, and who changed it; newest first."""
+    """Show one schedule: its declaration, its next slot, its newest runs, and who changed it."""
     config = environment.load()
     database = session.open_database(config)
     found = database.read(lambda connection: definitions.show(connection, name, limit))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from jobrunner.children.protocol import Report
+from jobrunner.children.messages import Report
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs.commands import Command
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Capacity
 from jobrunner.settings.config import Config
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.command_attempt import CommandAttempt, command_line
 from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from jobrunner.children.frames import NOT_BEGUN
+from jobrunner.children.messages import NOT_BEGUN, Cancel, Heard, Output, Report
 from jobrunner.children.output import Tail
-from jobrunner.children.protocol import Heard, OfRun, Output, Report
+from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Capacity, ClaimedRun, Policy
 from jobrunner.settings.config import Config
-from jobrunner.worker.attempt import Attempt, StopReason, run_frame
-from jobrunner.worker.hand import Hand, Phase, RunInHand
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
+from jobrunner.worker.attempt import Attempt, StopReason
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
 from jobrunner.worker.pools.starts import ChildStarts
 
 _MANY = 20
@@ -48,7 +49,7 @@ class AsyncAttempt(Attempt):
 
     def _send(self, step: str) -> None:
         if step in ("ask", "interrupt"):
-            self.child.send({"kind": "cancel", "run_id": self.run.lease.run_id})
+            self.child.send(Cancel(self.run.lease.run_id))
         else:
             self.has_killed = self.has_killed or step == "kill"
             super()._send(step)
@@ -130,12 +131,8 @@ class CoroutinePool(Pool):
             policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
-            limit, grace = self._config.payload_limit, self._config.grace
             slot = self._supervisor.page.slot_of(held.lease)
-            frame = run_frame(
-                held.run, policy, result_limit=limit, grace=grace, begin_before=held.begin_before, slot=slot
-            )
-            child.send(frame)
+            child.send(start_message(held, policy, self._config, slot))
             self._at_work += 1
         return PoolStep(started=waiting)
 

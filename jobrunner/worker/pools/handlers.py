@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from jobrunner import clock
-from jobrunner.children.frames import NOT_BEGUN, Frame
-from jobrunner.children.protocol import Report
+from jobrunner.children.events import Said
+from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
 from jobrunner.children.python_child import ChildProcess
-from jobrunner.children.supervisor import Said, Supervisor
+from jobrunner.children.supervisor import Supervisor
 from jobrunner.model import Capacity
-from jobrunner.worker.attempt import Attempt, run_frame
+from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.hand import Hand, Phase, RunInHand
-from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
+from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
 from jobrunner.worker.pools.prefetch import PrefetchQueue
 from jobrunner.worker.pools.starts import ChildStarts
 from jobrunner.worker.pools.throughput import AHEAD_SECONDS, Throughput
@@ -115,16 +116,16 @@ class HandlerPool(Pool):
 
     def _send(self, held: RunInHand, child: ChildProcess) -> bool:
         """Whether it can be recalled. What is too long for that goes through the channel."""
-        frame = self._frame(held)
-        is_recallable = child.prefetch(frame)
+        message = self._message(held)
+        is_recallable = child.prefetch(message)
         if not is_recallable:
-            child.send(frame)
+            child.send(message)
         return is_recallable
 
     def _prefetch(self, held: RunInHand, queues: list[PrefetchQueue]) -> bool:
         """Whether one of these queues took it. A queue that closes is taken out of them."""
         queue = min(queues, key=_seconds, default=None)
-        if queue is None or queue.seconds >= AHEAD_SECONDS or not queue.child.prefetch(self._frame(held)):
+        if queue is None or queue.seconds >= AHEAD_SECONDS or not queue.child.prefetch(self._message(held)):
             return False
         held.queued_seconds = min(AHEAD_SECONDS, self._expected_seconds(held))
         queue.add(held)
@@ -133,15 +134,9 @@ class HandlerPool(Pool):
             queues.remove(queue)
         return True
 
-    def _frame(self, held: RunInHand) -> Frame:
-        return run_frame(
-            held.run,
-            self.types.known[held.run.job_type],
-            result_limit=self._config.payload_limit,
-            grace=self._config.grace,
-            begin_before=held.begin_before,
-            slot=self._supervisor.page.slot_of(held.lease),
-        )
+    def _message(self, held: RunInHand) -> StartRun:
+        slot = self._supervisor.page.slot_of(held.lease)
+        return start_message(held, self.types.known[held.run.job_type], self._config, slot)
 
     def _open_queues(self) -> list[PrefetchQueue]:
         return [queue for queue in self._queues.values() if queue.is_open()]

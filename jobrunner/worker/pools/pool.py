@@ -10,11 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jobrunner.children.protocol import Report
-from jobrunner.children.supervisor import Said
+from jobrunner.children.events import Said
+from jobrunner.children.messages import Report, StartRun
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Capacity, Policy
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.settings.config import Config
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +109,25 @@ class Pool(ABC):
     def _waiting(self) -> list[RunInHand]:
         known = self.types.known
         return [held for held in self._hand.in_phase(Phase.WAITING) if held.run.job_type in known]
+
+
+def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:
+    """What a child is told of a run. ``slot`` is its place in the page of ``children.begun_page``."""
+    run = held.run
+    timeout = run.timeout
+    return StartRun(
+        run_id=run.lease.run_id,
+        job_type=run.job_type,
+        payload=run.payload,
+        attempt=run.attempt,
+        max_attempts=run.max_attempts,
+        started_at=run.started_at.isoformat(),
+        lateness_seconds=run.lateness.total_seconds(),
+        result_limit=config.payload_limit,
+        begin_before=held.begin_before,
+        scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
+        timeout_seconds=None if timeout is None else timeout.total_seconds(),
+        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
+        alarm_seconds=None if timeout is None else (timeout + policy.kill_after + config.grace).total_seconds(),
+        slot=slot,
+    )

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from jobrunner import clock
 from jobrunner.children.python_child import ChildProcess
-from jobrunner.worker.hand import Hand, Phase, RunInHand
+from jobrunner.worker.hand import Hand, RunInHand
+from jobrunner.worker.phase import Phase
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jobrunner.children.supervisor import StartFailed, Supervisor
+from jobrunner.children.events import StartFailed
+from jobrunner.children.supervisor import Supervisor
 from jobrunner.log import Log
 from jobrunner.settings.config import Config
 

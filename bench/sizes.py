@@ -1,0 +1,34 @@
+"""How big each measure is."""
+
+from dataclasses import dataclass
+
+POSTGRESQL, SQLITE = "PostgreSQL", "SQLite"
+BOTH = (POSTGRESQL, SQLITE)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much there is to do in each measure."""
+
+    few_runs: int = 1_000
+    runs: int = 1_000
+    slow_runs: int = 200
+    waiting_runs: int = 1_000
+    slow_seconds: float = 0.1
+    waiting_seconds: float = 1.0
+    finished: int = 1_000_000
+    unknown: int = 100_000
+    churned: int = 100_000
+    slots: int = 1_000
+    spike: int = 10_000
+    enqueued: int = 500
+    lingered: int = 30
+    lingering_seconds: float = 10.0
+    raw_rows: int = 20_000
+    # A peer's size of which one sample would take longer, its filling included, is left out.
+    peer_seconds: float = 15.0
+
+
+SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
+# What the results have that are shown to others.
+FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000, lingering_seconds=5.0)

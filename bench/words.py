@@ -1,0 +1,32 @@
+"""How figures are written: with two significant digits, in cells of a Markdown table; what is missing is empty."""
+
+from collections.abc import Iterable
+
+
+def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [tuple(titles), *map(tuple, rows)]
+    lines.insert(1, tuple("---" for _ in lines[0]))
+    return "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines)
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{float(f'{value:.2g}'):,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def rate(value: float | None) -> str:
+    return f"{number(value)}/s" if value else ""
+
+
+def seconds(value: float | None) -> str:
+    return f"{value:.2f} s" if value else ""
+
+
+def milliseconds(value: float | None) -> str:
+    return f"{float(f'{value:.2g}'):g} ms" if value else ""
+
+
+def joined(rates: Iterable[str]) -> str:
+    each = list(rates)
+    return " / ".join(rate or "–" for rate in each) if any(each) else ""

@@ -1,0 +1,128 @@
+"""Write docs/cli.md, the reference of the command line, from the commands themselves: `make docs`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from jobrunner.cli import options
+from jobrunner.cli.program import cli
+
+# Commands keep the names of the help option that they first see; with this parent they see those of the program.
+_CONTEXT = click.Context(cli, **cli.context_settings)
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+
+_HEAD = """\
+# Commands
+
+<!-- Made by `make docs` from the help texts of the commands. Change those, and not this page. -->
+
+`jobrunner COMMAND --help` shows the same. [Settings](configuration.md#settings) change the defaults of `tick`.
+
+"""
+
+_EXIT_CODES = """\
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | The command did what it was asked for. `tick` exits with 0 when it did its work, whatever became of the runs. |
+| 1 | A request could not be met. |
+| 2 | The command line is wrong. |
+| 69 | The database does not answer within its [limits](reliability.md#when-the-database-or-its-pooler-hangs). |
+| 70 | An internal error: a fault of jobrunner itself. |
+| 78 | The configuration is wrong, or the schema must be migrated. |
+| 130 | The command was interrupted. |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    commands = list(_commands(cli, "jobrunner"))
+    lists = "".join(f"- [`{name}`](#{_anchor(name)}): {_first_line(command)}\n" for name, command in commands)
+    texts = "\n".join(_section(name, command) for name, command in commands)
+    common = f"## Options of every command\n\n{_table([*options.ALL, _help_option()])}"
+    return f"{_HEAD}{lists}\n{common}\n{texts}\n{_EXIT_CODES}"
+
+
+def _commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(_CONTEXT):
+        command = group.get_command(_CONTEXT, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _section(name: str, command: click.Command) -> str:
+    context = click.Context(command, parent=_CONTEXT)
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    own = [each for each in command.params if isinstance(each, click.Option) and each not in options.ALL]
+    parts = [f"## {name}", f"Usage: `{usage}`", *_paragraphs(command)]
+    return "\n\n".join([*parts, _table(own).rstrip("\n")] if own else parts) + "\n"
+
+
+def _paragraphs(command: click.Command) -> Iterator[str]:
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        if paragraph.startswith("\b\n"):  # click leaves its lines as they are, and so does a list
+            yield "\n".join(_item(line) for line in paragraph.splitlines()[1:])
+        else:
+            yield _marked(" ".join(paragraph.split()))
+
+
+def _item(line: str) -> str:
+    name, typed, *rest = re.split(r" {2,}", line)
+    return " ".join([f"- {name} `{typed}`", *rest])
+
+
+def _first_line(command: click.Command) -> str:
+    """The first sentence; the list of commands in a help text is made of the same."""
+    text = next(_paragraphs(command))
+    return re.split(r"(?<=\.) ", text)[0]
+
+
+def _table(found: list[click.Option]) -> str:
+    rows = "".join(f"| {_names(each)} | {_cell(_marked(_help(each)))} |\n" for each in found)
+    return f"| option | |\n|---|---|\n{rows}"
+
+
+def _names(option: click.Option) -> str:
+    """All its names, with what it takes."""
+    shown, _ = option.get_help_record(_CONTEXT)  # type: ignore[misc]
+    return _cell(f"`{shown}`")
+
+
+def _help(option: click.Option) -> str:
+    _, said = option.get_help_record(_CONTEXT)  # type: ignore[misc]
+    return re.sub(r"\s+", " ", said)
+
+
+def _marked(text: str) -> str:
+    """With what is typed as code: options and variables. What is code already stays as it is."""
+    return re.sub(
+        r"(`[^`]*`)|(--[a-z-]+|\b(?:JOBRUNNER|DATABASE)_[A-Z_]+)", lambda found: found[1] or f"`{found[2]}`", text
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _help_option() -> click.Option:
+    found = cli.get_help_option(_CONTEXT)
+    assert found is not None
+    return found
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(f"written to {PAGE.relative_to(Path.cwd())}")

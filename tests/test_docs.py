@@ -1,0 +1,273 @@
+"""What the pages of docs/ say is compared with the code. What they show is run in test_quickstarts.py."""
+
+import inspect
+import re
+import subprocess
+import tomllib
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import create_engine
+
+from harness import App, Commands, Database, pages
+from jobrunner import Context, errors, lifecycle, registry
+from jobrunner.cli.program import cli
+from jobrunner.enqueueing import Enqueued, Entry
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.lifecycle import Event, Status
+from jobrunner.settings import config, toml_file
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+CONFIGURATION = (DOCS / "configuration.md").read_text()
+SCHEDULES = (DOCS / "schedules.md").read_text()
+
+
+def first_table(page: str, title: str) -> list[list[str]]:
+    """The cells of the first table of a section, row by row, without its head."""
+    section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    rows = re.search(r"^\|[-|]+\|\n((?:\|.*\n)+)", section, re.MULTILINE)
+    assert rows
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1].splitlines()]
+
+
+def names_in(table: list[list[str]]) -> list[str]:
+    """What is code in the first column."""
+    return re.findall(r"`([^`]+)`", "\n".join(row[0] for row in table))
+
+
+def known_keys(error: ConfigurationError) -> list[str]:
+    """What the refusal of an unknown key says that there are."""
+    return str(error).partition("there are: ")[2].split(", ")
+
+
+@cache
+def help_of(*command: str) -> str:
+    """What a command's --help says."""
+    done = CliRunner().invoke(cli, [*command, "--help"], prog_name="jobrunner")
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_diagram_is_made_from_the_table_of_transitions():
+    name = "tests/test_docs.py::test_diagram_is_made_from_the_table_of_transitions"
+    assert [block.text for block in pages.checked_by(name)] == [lifecycle.diagram() + "\n"]
+
+
+def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
+    commands = {
+        Event.CANCEL: "cancel",
+        Event.DISCARD: "discard",
+        Event.RETRY: "retry",
+        Event.FORCE_RETRY: "retry --force",
+    }
+    can: dict[str, set[str]] = {status.value: set() for status in Status}
+    for transition in lifecycle.TRANSITIONS:
+        for source in transition.sources if transition.event in commands else ():
+            can[source].add(commands[transition.event])
+    table = [row.split("|") for row in re.findall(r"^\| `.*$", (DOCS / "lifecycle.md").read_text(), re.MULTILINE)]
+    shown = {row[1].strip(" `"): set(re.findall(r"`([^`]+)`", row[3])) for row in table}
+    assert list(shown) == list(can)
+    assert shown == can
+
+
+def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
+    monkeypatch.setattr(registry, "_registered", {})
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
+    namespace = {"engine": engine, "Entry": Entry, "timedelta": timedelta, "new_users": lambda _: users}
+    exec(handlers + block.text + block.text.replace("answers", "again"), namespace)
+    engine.dispose()
+    rows = database.query("SELECT id, payload, idempotency_key FROM job_runs ORDER BY id")
+    assert [(row["payload"], row["idempotency_key"]) for row in rows] == [
+        ({"name": "Ada"}, "greet:812"),
+        ({"name": "Grace"}, "greet:813"),
+    ]
+    for answers, created in ((namespace["answers"], True), (namespace["again"], False)):
+        assert answers == [Enqueued(row["id"], created) for row in rows]
+
+
+def test_handlers_page_has_each_argument_of_job_and_each_name_of_the_context():
+    page = (DOCS / "handlers.md").read_text()
+    arguments = list(inspect.signature(registry.job).parameters)[1:]
+    assert sorted(names_in(first_table(page, "What `@job` takes"))) == sorted(arguments)
+    section = page.partition("\n## The context\n")[2].partition("\n## ")[0]
+    assert [name for name in dir(Context) if name[0] != "_" and f"`{name}" not in section] == []
+
+
+def test_the_example_of_a_configuration_file_is_read(tmp_path: Path):
+    (block,) = pages.checked_by("tests/test_docs.py::test_the_example_of_a_configuration_file_is_read")
+    (tmp_path / "jobrunner.toml").write_text(block.text)
+    read = config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")})
+    assert set(read.commands) == set(tomllib.loads(block.text)["jobs"])
+    assert (read.concurrency, read.keep["dead"].days) == (8, 30)
+
+
+def test_every_key_of_a_command_is_in_the_page(tmp_path: Path):
+    file = tmp_path / "jobrunner.toml"
+    file.write_text('[jobs.x]\ncommand = ["true"]\nqqqq = 1\n')
+    with pytest.raises(ConfigurationError) as refused:
+        toml_file.read(file)
+    assert sorted(names_in(first_table(CONFIGURATION, "`jobrunner.toml`"))) == known_keys(refused.value)
+
+
+def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
+    """Those that can be written: a job that says all of them is the job that says none."""
+    is_bare = re.compile(r"\[\d+\]|\d+|true|false")
+    rows = {row[0].strip("`"): row[1].strip("`") for row in first_table(CONFIGURATION, "`jobrunner.toml`")}
+    of_jobs = {key: rows[key] for key in list(rows)[: list(rows).index("schedule")]}
+    written = {
+        key: default if is_bare.fullmatch(default) else f'"{default}"'
+        for key, default in of_jobs.items()
+        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release", default)
+    }
+    assert set(written) == {"shell", "success_codes", "timeout", "kill_after", "max_attempts", "when_full", "on_stop"}
+
+    def commands(keys: dict[str, str]) -> object:
+        lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]
+        (tmp_path / "jobrunner.toml").write_text("\n".join(lines))
+        return config.load({"JOBRUNNER_CONFIG": str(tmp_path / "jobrunner.toml")}).commands
+
+    assert commands(written) == commands({})
+
+
+def test_every_setting_is_in_the_page(tmp_path: Path):
+    file = tmp_path / "jobrunner.toml"
+    file.write_text("[settings]\nqqqq = 1\n")
+    with pytest.raises(ConfigurationError) as refused:
+        config.load({"JOBRUNNER_CONFIG": str(file)})
+    told = names_in(first_table(CONFIGURATION, "Settings"))
+    assert sorted(name.removeprefix("JOBRUNNER_").lower() for name in told) == known_keys(refused.value)
+
+
+def test_defaults_of_settings_in_the_page_are_those_of_the_code():
+    """Those that are numbers or durations: none is missing, and set to what the page says, nothing changes."""
+    defaults = config.load({})
+    rows = {row[0].strip("`"): row[1] for row in first_table(CONFIGURATION, "Settings")}
+    shown = {name: default for name, default in rows.items() if re.fullmatch(r"\d\w*", default)}
+    assert config.load(shown) == defaults
+    flat = {**defaults._asdict(), **{f"keep_{name}": duration for name, duration in defaults.keep.items()}}
+    numbers = {f"JOBRUNNER_{name.upper()}" for name, value in flat.items() if type(value) in (int, timedelta)}
+    assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
+
+
+def test_what_commands_get_in_their_environment_is_in_the_page(jobrunner: Commands, app: App):
+    (app.folder / "jobrunner.toml").write_text('[jobs.told]\ncommand = ["env"]\n')
+    with_app = {"JOBRUNNER_APP_DIR": str(app.folder)}
+    jobrunner("enqueue", "told", env=with_app)
+    jobrunner("tick", env=with_app)
+    told = set(re.findall(r"^(JOBRUNNER_[A-Z_]+)=", jobrunner.show(1)["attempt_log"][0]["output"], re.MULTILINE))
+    # The last is how processes that a killed tick left behind are found.
+    told -= {*jobrunner.environment(), *with_app, "JOBRUNNER_TICK"}
+    shown = set(names_in(first_table(CONFIGURATION, "What a command gets")))
+    assert shown - {"JOBRUNNER_SLOT"} == told, "a run of no schedule has no slot"
+    assert "JOBRUNNER_DATABASE_URL" not in told
+
+
+def test_reference_of_the_command_line_is_up_to_date(monkeypatch: pytest.MonkeyPatch):
+    page: Any = run_page(monkeypatch)
+    assert page.PAGE == DOCS / "cli.md"
+    assert page.PAGE.read_text() == page.page(), "run: make docs"
+
+
+def test_reference_of_the_command_line_has_every_command_with_every_option():
+    """Read from the help texts themselves, and not by what makes the page."""
+    text = (DOCS / "cli.md").read_text()
+    every = text.partition("\n## Options of every command\n")[2].partition("\n## ")[0]
+    for command in all_commands():
+        section = text.partition(f"\n## jobrunner {command}\n")[2].partition("\n## ")[0]
+        options = re.findall(r"^  (?:-\w, )?(--?[a-z-]+)", help_of(*command.split()), re.MULTILINE)
+        assert options
+        assert [option for option in options if f"{option}" not in section + every] == []
+
+
+@cache
+def all_commands() -> list[str]:
+    def listed(*group: str) -> list[str]:
+        return re.findall(r"^  (\w+) ", help_of(*group).split("Commands:")[1], re.MULTILINE)
+
+    return [*(set(listed()) - {"schedule"}), *(f"schedule {each}" for each in listed("schedule"))]
+
+
+def test_exit_codes_of_the_reference_are_those_of_the_errors():
+    table = first_table((DOCS / "cli.md").read_text(), "Exit codes")
+    found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, JobrunnerError)]
+    assert {each.exit_code for each in found} | {0, 2, 130} == {int(row[0]) for row in table}
+
+
+@pytest.mark.parametrize("page", pages.every_page())
+def test_no_page_names_a_command_or_an_option_that_does_not_exist(page: str):
+    """Commands that stand in code, are typed, or are a crontab's; the options of a table's row are its command's."""
+    text = (ROOT / page).read_text()
+    commands = r"`jobrunner ([^`\n]*)`|^\$ jobrunner (.*)$|^\* \* \* \* \* .*?/jobrunner (.*)$"
+    for found in re.findall(commands, text, re.MULTILINE):
+        check_exists("".join(found))
+    for command, row in re.findall(r"^\| `jobrunner ((?:schedule )?[a-z]+)[^|]*\|(.*)$", text, re.MULTILINE):
+        check_exists(" ".join([command, *re.findall(r"`(--[a-z-]+)", row)]))
+
+
+def check_exists(typed: str) -> None:
+    words = re.sub(r"'[^']*'|\"[^\"]*\"", "", typed).partition(" | ")[0].split()
+    count = 2 if words[:1] == ["schedule"] else 1
+    if len(words) < count or not re.fullmatch("[a-z ]+", command := " ".join(words[:count])):
+        return  # a group, an option of jobrunner itself, or a placeholder
+    assert command in all_commands(), typed
+    options = [word.partition("=")[0] for word in words if re.match("--[a-z]", word)]
+    assert [option for option in options if option not in help_of(*command.split())] == [], typed
+
+
+def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_page():
+    commands = re.findall(r"^  (\w+) ", help_of("schedule").split("Commands:")[1], re.MULTILINE)
+    assert {"add", "edit", "backfill"} <= set(commands)
+    table = re.findall(r"^\| `jobrunner schedule (\w+)` \|", SCHEDULES, re.MULTILINE)
+    assert sorted(table) == sorted(commands)
+    options = set(re.findall(r"^  (--[a-z-]+)", help_of("schedule", "edit"), re.MULTILINE))
+    named_elsewhere = {"--type", "--cron", "--timezone", "--payload", "--description", "--name", "--allow-unknown"}
+    of_every_command = {"--env-file", "--config"}
+    assert set(names_in(first_table(SCHEDULES, "Options"))) == options - named_elsewhere - of_every_command
+
+
+def test_table_of_contents_leads_to_every_page():
+    text = (DOCS / "README.md").read_text()
+    linked = {(DOCS / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", text)}
+    assert {path for path in DOCS.glob("*.md") if path.name != "README.md"} <= linked
+    assert set(ROOT.glob("*.md")) | set(ROOT.glob("examples/*/README.md")) <= linked
+
+
+def test_index_of_decisions_is_complete():
+    rows = re.findall(
+        r"^\| (\d+) \| \[(.+)\]\((.+)\) \| \S.*\. \|$", (DOCS / "adr" / "README.md").read_text(), re.MULTILINE
+    )
+    titles = [
+        (number, title, path.name)
+        for path in sorted(DOCS.glob("adr/0*.md"))
+        for number, title in re.findall(r"\A# (\d+)\. (.+)\n", path.read_text())
+    ]
+    assert rows == titles
+    assert len(titles) == len(list(DOCS.glob("adr/0*.md")))
+
+
+def test_what_the_page_for_contributors_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    paths = re.findall(r"`((?:jobrunner|tests|alembic|docs)/[\w./]+)`", text)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    targets = set(re.findall(r"`make ([a-z-]+)", text))
+    assert {"install", "check", "docs"} <= targets
+    done = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script that makes the page, as a module."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import cli_page
+
+    return cli_page
