@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
-from datetime import datetime
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
@@ -12,12 +12,12 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, Payload, check_payload
 from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
+from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.policy import check_fits, make_slot_policy
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import storable, visible
 
 LONGEST_DESCRIPTION = 1000
-_DURATIONS = ("misfire_window", "start_deadline", "jitter")
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,6 @@ class Schedule:
     ends_at: datetime | str | None = None
     max_runs: int | None = None
 
-
-OPTIONS = tuple(field.name for field in fields(Schedule))[6:]
-"""What a schedule may say of its slots, beside when they are: the options of ``make_slot_policy``."""
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
 
@@ -130,9 +127,6 @@ def _named(schedule: Schedule, job_type: str, check: Callable[[Payload], None]) 
 def as_data(declaration: Declaration) -> dict[str, Any]:
     """Plain JSON data: a child sends its schedules to the parent with this."""
     options: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
-    for name in _DURATIONS:
-        options[name] = None if options[name] is None else options[name].total_seconds()
-    ends_at = declaration.policy.ends_at
     return {
         "name": declaration.name,
         "job_type": declaration.job_type,
@@ -141,9 +135,14 @@ def as_data(declaration: Declaration) -> dict[str, Any]:
         "payload": declaration.payload,
         "description": declaration.description,
         "renamed_from": declaration.renamed_from,
-        **options,
-        "ends_at": None if ends_at is None else ends_at.isoformat(),
+        **{name: _plain(value) for name, value in options.items()},
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Declaration:
@@ -153,8 +152,6 @@ def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYT
     """
     options = dict(data)
     job_type = options.pop("job_type")
-    if options["ends_at"] is not None:
-        options["ends_at"] = datetime.fromisoformat(options["ends_at"])
     return declare(Schedule(**options), job_type, "code", payload_limit=payload_limit)
 
 
