@@ -12,7 +12,7 @@ from harness import Database
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
-from jobrunner.store import claims, enqueue, finalize, holding
+from jobrunner.store import claims, enqueue, expiries, finalize, holding
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.finalize import Refusal
@@ -253,7 +253,7 @@ class Runs(People):
         # Of each host the oldest, one host after the other; the answer comes in the order of ids.
         expired = sorted(expired, key=lambda row: (row["host"], row["id"]))[:limit]
         expired.sort(key=lambda row: int(row["id"]))
-        answer = self.write(lambda connection: finalize.recover(connection, limit))
+        answer = self.write(lambda connection: expiries.recover(connection, limit))
         assert [each.run_id for each in answer] == [row["id"] for row in expired]
         started = [row["id"] for row in expired if row["started_at"] is not None]
         rows = self.expect([row["id"] for row in expired], attempts_of=started)
@@ -268,7 +268,7 @@ class Runs(People):
         try:
             for _ in range(2):  # the second day is for what the first day's recovery made wait
                 self.set_clock(self.database.offset + timedelta(days=1))
-                self.write(lambda connection: finalize.recover(connection, 1000))
+                self.write(lambda connection: expiries.recover(connection, 1000))
             for quarantined in (False, True):
                 self.end_all(quarantined)
             left = self.look().runs
