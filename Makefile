@@ -42,7 +42,7 @@ mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
-	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner
+	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner tests/harness
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: style, types and imports are in order"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import declared
+from jobrunner.jobs.policy import check_declared, declared
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.dialect.callers import Transaction, connection_of_caller
@@ -42,7 +42,7 @@ def enqueue(
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
     aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). A key that was ever used
     for this job type gives the id it was used for, with ``created`` False. Raises UsageError or BadPayload before
-    anything is sent.
+    anything is sent, also where this process has a handler of that type which cannot take the payload.
 
     Where the type has a ``max_waiting`` and as many runs wait, nothing is inserted: QueueFull is raised, and the
     transaction is as good as before, or with ``when_full="drop"`` the answer's ``id`` is None. To be exact, enqueues of
@@ -58,6 +58,7 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
+    check_declared(job_type, payload or {})
     return insert_run(connection_of_caller(transaction), new, declared(job_type))
 
 
@@ -82,14 +83,13 @@ def enqueue_many(
     priority: int = 0,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
-    check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> list[Enqueued]:
     """Insert a run for each payload, under the rules of ``enqueue``, in a few statements; one answer each, in order.
 
-    A payload that needs an idempotency key or other options of its own comes as an ``Entry``. All are checked, also by
-    ``check``, before anything is sent: BadPayload and UsageError name the place in the list. Where the type's
-    ``max_waiting`` has not room for all, QueueFull is raised with nothing written, or with ``when_full="drop"``
-    the last ones are dropped. A key that comes twice in the list stands for the first one's run.
+    A payload that needs an idempotency key or other options of its own comes as an ``Entry``. All are checked before
+    anything is sent: BadPayload and UsageError name the place in the list. Where the type's ``max_waiting`` has not
+    room for all, QueueFull is raised with nothing written, or with ``when_full="drop"`` the last ones are dropped. A
+    key that comes twice in the list stands for the first one's run.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
     limit = _payload_limit()
@@ -97,9 +97,8 @@ def enqueue_many(
     listed: list[dict[str, Any]] = []
     for place, given in enumerate(payloads):
         try:
-            if check is not None:
-                check(given.payload if isinstance(given, Entry) else given)
             listed.append(_own_columns(job_type, given, limit, options))
+            check_declared(job_type, given.payload if isinstance(given, Entry) else given)
         except UsageError as error:
             raise type(error)(f"payloads[{place}]: {error}") from None
     if any(len(own) > 1 for own in listed):

@@ -33,8 +33,9 @@ POINTS = (
 )
 """In the order in which a tick passes them. Those in a child cannot cut: a child has no connection of ours."""
 
-COMMAND_POINTS = ("change.before_commit",)
-"""Where a person's command has written all that it changes about a schedule, and nothing of it counts yet."""
+COMMAND_POINTS = ("command.settings_loaded", "change.before_commit")
+"""Where a command has nothing but its settings yet; and where a person's command has written all that it changes about
+a schedule, and nothing of it counts yet."""
 
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from jobrunner import clock
-from jobrunner.errors import ConfigurationError
-from jobrunner.text import storable, visible
+from jobrunner.errors import ConfigurationError, InternalError
+from jobrunner.text import first_line_of, one_line, storable, visible
 
 _NO_FILE = "that is a pipe or a socket; name a file"
 
@@ -62,6 +62,20 @@ def open_log(path: Path | None, *, on_stderr: bool) -> Log:
         wrapper_class=structlog.BoundLogger,
     )
     return log
+
+
+def internal_error(log: Log, event: str, error: Exception, ended: str) -> InternalError:
+    """What is told of an error that nobody has thought of: one line that names the place. Its stack goes to the log.
+
+    ``ended`` is what it has brought to its end.
+    """
+    import traceback
+
+    stack = traceback.extract_tb(error.__traceback__)
+    told = one_line(first_line_of(error), 300)
+    log.error(event, result="internal error", error=told, stack="".join(stack.format()))
+    where = f"{os.path.basename(stack[-1].filename)}:{stack[-1].lineno}" if stack else "nowhere"
+    return InternalError(f"an internal error ended {ended}: {told} ({where})")
 
 
 class PlainLog:

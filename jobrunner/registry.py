@@ -93,7 +93,6 @@ class Job(Generic[P, R]):
         """
         from jobrunner.enqueueing import enqueue
 
-        self.check(payload)
         return enqueue(
             transaction,
             self.name,
@@ -130,7 +129,6 @@ class Job(Generic[P, R]):
             priority=priority,
             max_attempts=max_attempts,
             timeout=timeout,
-            check=self.check,
         )
 
 
@@ -183,7 +181,7 @@ def job(
         schedules = _schedules(function, policy.job_type, schedule, timezone)
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
         _registered[policy.job_type] = registered
-        declare(policy)
+        declare(policy, registered.check)
         return registered
 
     return register
@@ -204,7 +202,7 @@ def _schedules(
     from jobrunner.schedules.declare import declare_all
 
     try:
-        declared = declare_all(schedule, timezone, job_type, lambda payload: signature.check_early(function, payload))
+        declared = declare_all(schedule, timezone, job_type, functools.partial(signature.check_early, function))
     except UsageError as error:
         raise ConfigurationError(f"the schedule of the handler {_place(function)}: {error}") from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}

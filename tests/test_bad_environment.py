@@ -37,6 +37,7 @@ VARIABLES = {
 }
 
 
+@pytest.mark.long(sample=6)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
 def test_every_command_works_whatever_the_variables_say(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]

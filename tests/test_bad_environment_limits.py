@@ -50,6 +50,7 @@ def few_processes(limit: int) -> str:
     return f'{prlimit} setpriv --reuid={user} --regid={user} --clear-groups {capable} "$@"'
 
 
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
 def test_few_processes(jobrunner: Commands, app: App, database: Database, limit: int, fails: list[str]) -> None:
     """1: no thread and no child; 2: the watch but no heartbeat; 3: both threads of a tick, but no child beside."""

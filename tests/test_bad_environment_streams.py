@@ -20,6 +20,7 @@ REDIRECTIONS: dict[str, dict[str, int]] = {
 
 
 @sqlite_only
+@pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("redirection", "codes"), REDIRECTIONS.items(), ids=REDIRECTIONS.keys())
 def test_every_command_and_every_lost_stream(
     jobrunner: Commands, app: App, database: Database, redirection: str, codes: dict[str, int]

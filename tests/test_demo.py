@@ -52,6 +52,7 @@ def without_luck(text: str) -> str:
 
 
 @pytest.mark.promise("P1")
+@pytest.mark.long(sample=1)
 def test_the_demo_sends_each_report_once_although_a_tick_is_killed(demo: Demo) -> None:
     # Settings of whoever runs it must not get into it.
     done = demo.run(JOBRUNNER_IMPORT="no_such_module", DATABASE_URL="sqlite:////nowhere/else.db", JOBRUNNER_LEASE="9")

@@ -14,11 +14,12 @@ from sqlalchemy.orm import Session
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.database import Row
+from jobrunner import registry
 from jobrunner.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import BadPayload, UsageError
+from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
-from jobrunner.jobs.policy import make_policy
-from jobrunner.registry import Job
+from jobrunner.registry import job
 
 # More than one statement takes.
 MANY = 2_300
@@ -116,10 +117,15 @@ def test_the_place_of_a_bad_payload_is_named_and_nothing_is_written(
     assert runs(database) == []
 
 
-def test_a_handler_checks_each_payload_against_its_signature(database: Database, connection: Any) -> None:
-    def send(ctx: Context, user_id: int) -> None: ...
+def test_a_handler_checks_each_payload_against_its_signature(
+    database: Database, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(policy, "_declared", {})
 
-    handler = Job(send, make_policy("send_many"), None, ())
+    @job("send_many")
+    def handler(ctx: Context, user_id: int) -> None: ...
+
     for wrong in ({"user_id": "x"}, {}, Entry({"user_id": 1, "more": 2})):
         with pytest.raises(BadPayload, match=r"^payloads\[1\]: "):
             handler.enqueue_many(connection, [{"user_id": 1}, wrong])

@@ -103,13 +103,13 @@ def test_each_fault_in_a_row_is_one_attempt(jobrunner: Commands, app: App, datab
 
 def reached_in_the_code() -> Iterator[str]:
     for path in Path(package.__file__).parent.rglob("*.py"):
-        yield from re.findall(r"\breach\(\s*\"([^\"]+)\"", path.read_text())
+        yield from re.findall(r"\bhit\(\s*\"([^\"]+)\"", path.read_text())
 
 
 def test_the_matrix_holds_every_point_of_the_code() -> None:
     """Each case asserts that its point was reached, so a point that no tick passes fails there.
 
-    Those of commands are crossed in test_schedule_faults.py.
+    Those of commands are crossed in test_schedule_faults.py and test_internal_errors.py.
     """
     assert set(reached_in_the_code()) == {*POINTS, *CHILD_POINTS, *COMMAND_POINTS}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}

@@ -1,9 +1,9 @@
 """A database that does not answer, and one where somebody holds a lock: every command finds it out in its time.
 
-The walks below put each command to each table and each answer. Those of every day take a sample; all of it is `long`.
+The walks below put each command to each table and each answer: all of it is `long`. Those of every day meet every table
+and every kind of silence, and draw the commands and the moments by the seed of the run.
 """
 
-import random
 import re
 import sqlite3
 import subprocess
@@ -19,6 +19,7 @@ import pytest
 from harness import Commands, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.databases import Copies
 from harness.handlers_rows import queue
+from harness.long import draw
 from harness.schemas import WITH_A_SCHEMA
 from harness.silence import silent_after
 from jobrunner.store import waits
@@ -36,6 +37,7 @@ NEEDED_BY = {
     "job_definitions": ["tick"],
     "job_events": ["cancel", "1"],
     "job_keys": ["enqueue", "echo", "--key", "k"],
+    "job_locks": ["apply"],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
     "job_state": ["tick"],
@@ -50,7 +52,7 @@ SINCE = r"\(idle in transaction, its transaction open since 20\d\d-\d\d-\d\d \d\
 
 
 def sample(count: int, *, greets: bool) -> list[tuple[list[str], int, bool]]:
-    chosen = random.Random(19)
+    chosen = draw("silence")
     return [(chosen.choice(QUICK_COMMANDS), chosen.randrange(12), greets) for _ in range(count)]
 
 
@@ -106,7 +108,7 @@ def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, 
             started, wait_for_all(process for *_, process in started), strict=True
         ):
             is_first_of_all = table == VERSION_TABLE or (table == "job_state" and words != ["migrate"])
-            is_needed = words == NEEDED_BY.get(table) or is_first_of_all
+            is_needed = words == NEEDED_BY[table] or is_first_of_all
             assert code == 69 or not is_needed, (table, words, code, stderr)
             if code == 69:
                 assert named.fullmatch(stderr), (table, words, stderr)
@@ -119,12 +121,14 @@ def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, 
 def test_who_locks_a_table_is_named_within_seconds_and_nobody_goes_on_waiting(
     jobrunner: Commands, copies: list[PostgresDatabase]
 ) -> None:
-    chosen = random.Random(19)
-    cases = []
-    for database, table in zip(copies, TABLES, strict=True):
-        commands = [NEEDED_BY.get(table, ["status"]), chosen.choice(QUICK_COMMANDS)]
-        cases.append((database, table, commands))
-    put_to_locks(jobrunner, cases)
+    chosen = draw("locks")
+    put_to_locks(
+        jobrunner,
+        [
+            (database, table, [NEEDED_BY[table], chosen.choice(QUICK_COMMANDS)])
+            for database, table in zip(copies, TABLES, strict=True)
+        ],
+    )
 
 
 @pytest.mark.long

@@ -16,7 +16,6 @@ from harness.processes import is_stopped
 from jobrunner.failpoints import POINTS
 
 IN_A_TRANSACTION = [point for point in POINTS if point.endswith(".before_commit")]
-SAMPLE = ("expand.before_commit", "prune.before_commit", "claim.before_commit", "finalize.before_commit")
 LEASE = {"JOBRUNNER_LEASE": "4s", "JOBRUNNER_HEARTBEAT": "0.2s"}
 LIVING = {**LEASE, "JOBRUNNER_HOST": "living"}
 OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact_start IS NOT NULL"
@@ -24,9 +23,8 @@ OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact
 
 @pytest.mark.promise("P1", "P2", "P6", on="postgresql")
 @postgresql_only
-@pytest.mark.parametrize(
-    "point", [point if point in SAMPLE else pytest.param(point, marks=pytest.mark.long) for point in IN_A_TRANSACTION]
-)
+@pytest.mark.long(sample=4)
+@pytest.mark.parametrize("point", IN_A_TRANSACTION)
 def test_a_host_that_dies_within_a_transaction_holds_nobody_up(
     jobrunner: Commands, app: App, database: PostgresDatabase, point: str
 ) -> None:

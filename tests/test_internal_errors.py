@@ -1,5 +1,6 @@
-"""An error that nobody has thought of: the tick says so, closes its trail, and nobody pays for it."""
+"""An error that nobody has thought of: the command says so in one line; a tick closes its trail, and nobody pays."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from harness import App, Commands, Database
 from harness.ground import Ground
 from harness.invariants import assert_consistent, outcomes, statuses
+from harness.schemas import WITH_A_SCHEMA
 
 # Before the drain; a claim that nobody has taken yet; one at work beside others; one that has just ended.
 POINTS = ("expand.committed", "claim.committed", "attempt.handed_over", "attempt.ended")
@@ -32,3 +34,47 @@ def test_an_unexpected_error_at_any_point_hands_the_runs_back_and_closes_the_tra
     for run_id in ground.due:
         *before, last = outcomes(database, run_id)
         assert (last, set(before) <= {"released"}) == ("succeeded", True)
+
+
+def said(point: str) -> str:
+    told = f"an internal error ended this command: RuntimeError: the fault {point}"
+    return rf"jobrunner: {re.escape(told)} \(\w+\.py:\d+\)\n"
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_unexpected_error_of_any_command_is_one_line_and_no_traceback(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """As soon as it has its settings, so before any database is asked, whichever it is."""
+    log = app.path("log")
+    env = {"JOBRUNNER_FAULT": "command.settings_loaded=raise", "JOBRUNNER_LOG": str(log)}
+    commands = [*WITH_A_SCHEMA, ["migrate"], ["jobs"], ["schedule", "crontab"]]
+    started = [(words, jobrunner.start(*words, env=env)) for words in commands]
+    for words, process in started:
+        stdout, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stdout) == (70, ""), (words, stderr)
+        assert re.fullmatch(said("command.settings_loaded"), stderr), (words, stderr)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(lines) == len(commands)
+    for line in lines:
+        assert (line["level"], line["error"]) == ("error", "RuntimeError: the fault command.settings_loaded")
+        assert 'in _act\n    raise RuntimeError(f"the fault {point}")' in line["stack"]
+
+
+def test_an_unexpected_error_within_a_change_leaves_nothing_of_it(jobrunner: Commands, database: Database) -> None:
+    env = {"JOBRUNNER_FAULT": "change.before_commit=raise"}
+    done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@daily", env=env, check=False)
+    assert done.returncode == 70
+    assert re.fullmatch(said("change.before_commit"), done.stderr)
+    assert database.value("SELECT count(*) FROM job_definitions") == 0
+
+
+def test_the_stack_of_an_unexpected_error_before_a_tick_has_begun_is_shown_where_it_is_asked_for(
+    jobrunner: Commands, database: Database
+) -> None:
+    done = jobrunner.tick("-v", env={"JOBRUNNER_FAULT": "command.settings_loaded=raise"}, check=False)
+    assert done.returncode == 70
+    told, last = done.stderr.splitlines()
+    assert re.fullmatch(said("command.settings_loaded"), f"{last}\n")
+    assert "environment.py" in told
+    assert database.value("SELECT count(*) FROM job_ticks") == 0

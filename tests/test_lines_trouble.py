@@ -195,7 +195,8 @@ def test_a_child_that_dies_of_an_earlier_run_costs_at_most_the_one_at_work(
     bad = [queue(database, "leave", priority=5) for _ in range(3)]
     others += insert_runs(database, 100, "quick", {"seconds": 0.005})
     jobrunner.tick(env=ONE)
-    failed = ends(database, others)[("failed", 1, 1)]
+    # One of the bad ones, too, may be the one at work when the thread of another ends their child.
+    failed = ends(database, [*bad, *others])[("failed", 1, 1)]
     assert failed <= len(bad)
     assert ends(database, [*bad, *others]) == {("succeeded", 1, 1): len(bad) + len(others) - failed} | (
         {("failed", 1, 1): failed} if failed else {}

@@ -13,11 +13,14 @@ from harness.at_work import LEASE, OWNER, running
 from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
 from harness.plan_calls import request
+from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store import admin, claims, expiries, finalize, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Refusal
 from jobrunner.store.location import locate
+from jobrunner.worker.finalizer import LONGEST_UNWRITTEN_SECONDS
+from jobrunner.worker.phase import Phase
 
 DONE = AttemptResult(Outcome.SUCCEEDED)
 Work = Callable[[Connection], Any]
@@ -111,3 +114,26 @@ def test_a_tick_whose_row_somebody_has_locked_goes_on_with_the_others_and_writes
     assert [len(app.trace()), *(outcomes(database, each) for each in (first, second))] == [2, *[["succeeded"]] * 2]
     assert not {"stopped", "heartbeat"} & {line["event"] for line in read_log(app.path("log"))}
     assert_consistent(database)
+
+
+@pytest.mark.promise("P2", "P14", on="postgresql")
+@postgresql_only
+def test_an_end_that_waits_for_a_locked_row_does_not_keep_its_tick_from_claiming(database: PostgresDatabase) -> None:
+    """It counted as an outcome that had waited for too long, for as long as the other transaction lasted."""
+    (locked,) = running(database, 1)
+    with (
+        tick_parts(database) as tick,
+        somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session,
+    ):
+        (held,) = tick.take([locked])
+        tick.work(held)
+        tick.end(held, DONE)
+        tick.finalizer.work()
+        assert held.phase is Phase.ENDED
+        assert held.ended_at is not None
+        held.ended_at -= 2 * LONGEST_UNWRITTEN_SECONDS
+        assert not tick.finalizer.is_behind()
+        session.execute("COMMIT")
+        session.execute("BEGIN")
+        wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 10, database.describe)
+    assert outcomes(database, locked.run_id) == ["succeeded"]

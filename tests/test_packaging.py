@@ -108,6 +108,7 @@ def test_the_sdist_holds_the_whole_checkout(distributions: Distributions, unpack
     assert files(unpacked) - {"PKG-INFO"} == files(distributions.checkout)
 
 
+@pytest.mark.long
 @wheel_only
 def test_the_tests_run_from_the_sdist(unpacked: Path, installation: Installation, tmp_path: Path) -> None:
     """All can be collected; some are run, against the installed command."""

@@ -5,7 +5,8 @@ is written into the rows by hand, so that each policy meets runs in every state.
 """
 
 import random
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -94,30 +95,34 @@ class Week:
             said = [word for name, value in options.items() for word in (f"--{name}", value)]
             jobrunner("schedule", "add", each.name, *said)
             each.know_slots(BEGIN, END)
-        self.ids = {row["name"]: row["id"] for row in database.query("SELECT id, name FROM job_definitions")}
+        self.names = {row["id"]: row["name"] for row in database.query("SELECT id, name FROM job_definitions")}
 
     def work(self, now: datetime) -> None:
         """What handlers would have done since the last tick: of each definition a few runs get one step further."""
         runs = self.runs()
         at_work = {run["concurrency_key"] for run in runs if run["status"] == "running"} - {None}
+        now_in: defaultdict[str, list[int]] = defaultdict(list)
         for run in runs:
             if run["status"] == "running":
-                self.write(run["id"], self.choose.choice(["running", "succeeded", "failed", "dead"]), now)
+                now_in[self.choose.choice(["running", "succeeded", "failed", "dead"])].append(run["id"])
             elif self.choose.random() < 0.5 and run["concurrency_key"] not in at_work and run["run_at"] <= now:
                 status = self.choose.choice(["running", "running", "succeeded", "failed"])
-                self.write(run["id"], status, now)
+                now_in[status].append(run["id"])
                 at_work |= {run["concurrency_key"]} - {None} if status == "running" else set()
+        for status, run_ids in now_in.items():
+            self.write(run_ids, status, now)
 
-    def write(self, run_id: int, status: str, now: datetime) -> None:
+    def write(self, run_ids: list[int], status: str, now: datetime) -> None:
         is_running, is_finished = status == "running", status in ("succeeded", "dead")
+        token = "'t' || id" if is_running else "NULL"
         self.database.execute(
-            "UPDATE job_runs SET status = ?, locked_by = ?, lease_token = ?, host = ?, locked_until = ?,"
-            " claimed_at = ?, started_at = ?, finished_at = ?, attempts = attempts + 1 WHERE id = ?",
+            "UPDATE job_runs SET status = ?, locked_by = ?, host = ?, locked_until = ?, claimed_at = ?, started_at = ?,"
+            f" finished_at = ?, lease_token = {token}, attempts = attempts + 1"
+            f" WHERE id IN ({', '.join(map(str, run_ids))})",
             [
                 status,
-                *(["somebody", f"t{run_id}", "elsewhere", now + 5 * MINUTE, now, now] if is_running else [None] * 6),
+                *(["somebody", "elsewhere", now + 5 * MINUTE, now, now] if is_running else [None] * 5),
                 now if is_finished else None,
-                run_id,
             ],
         )
 
@@ -127,20 +132,24 @@ class Week:
     def top(self, table: str) -> int:
         return int(self.database.value(f"SELECT max(id) AS id FROM {table}") or 0)
 
-    def told_since(self, event_id: int, name: str) -> list[SlotRange]:
+    def told_since(self, event_id: int) -> Mapping[str, list[SlotRange]]:
+        """By the name of the schedule."""
         rows = self.database.query(
-            "SELECT detail FROM job_events WHERE id > ? AND definition_id = ? AND action = 'skip slots' ORDER BY id",
-            [event_id, self.ids[name]],
+            "SELECT definition_id, detail FROM job_events WHERE id > ? AND action = 'skip slots' ORDER BY id",
+            [event_id],
         )
-        return [
-            (datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"], d["reason"])
-            for d in (row["detail"] for row in rows)
-        ]
+        told: defaultdict[str, list[SlotRange]] = defaultdict(list)
+        for name, d in ((self.names[row["definition_id"]], row["detail"]) for row in rows):
+            stretch = datetime.fromisoformat(d["from"]), datetime.fromisoformat(d["to"]), d["count"], d["reason"]
+            told[name].append(stretch)
+        return told
 
-    def new_runs(self, run_id: int, name: str) -> list[dict[str, Any]]:
-        return self.database.query(
-            "SELECT * FROM job_runs WHERE id > ? AND definition_id = ? ORDER BY id", [run_id, self.ids[name]]
-        )
+    def new_runs(self, run_id: int) -> Mapping[str, list[dict[str, Any]]]:
+        """By the name of the schedule."""
+        made: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in self.database.query("SELECT * FROM job_runs WHERE id > ? ORDER BY id", [run_id]):
+            made[self.names[row["definition_id"]]].append(row)
+        return made
 
     def tick(self, number: int) -> None:
         if number % 9 == 4:
@@ -166,25 +175,27 @@ def test_a_week_of_each_policy_with_outages(jobrunner: Commands, database: Datab
         top_run, top_event = week.top("job_runs"), week.top("job_events")
         week.tick(number)
         statuses = {row["id"]: row for row in database.query("SELECT id, status, cancel_requested_at FROM job_runs")}
+        new_runs, told, database_now = week.new_runs(top_run), week.told_since(top_event), database.now()
         for each in week.schedules:
-            own = [run for run in before if run["definition_id"] == week.ids[each.name]]
-            late = [run for run in own if is_overdue(run, database.now())]
+            own = [run for run in before if week.names[run["definition_id"]] == each.name]
+            late = [run for run in own if is_overdue(run, database_now)]
             assert all(statuses[run["id"]]["status"] == "dead" for run in late)
             own = [run for run in own if run not in late]
             runs, skipped = each.tick(now, [run["status"] for run in own])
-            made = week.new_runs(top_run, each.name)
-            assert ([run["scheduled_for"] for run in made], week.told_since(top_event, each.name)) == (runs, skipped)
+            made = new_runs[each.name]
+            assert ([run["scheduled_for"] for run in made], told[each.name]) == (runs, skipped)
             assert all(run["origin"] == "slot" for run in made)
             assert_replaced(each, own, bool(made), statuses)
             reasons |= {reason for *_, reason in skipped}
     # Otherwise this week would not have tried them.
     assert reasons == {"misfire", "overlap", "start_deadline"}
     assert_ends(week)
+    all_runs = week.new_runs(0)
     for name in ("jitter", "night"):
-        offsets = {run["run_at"] - run["scheduled_for"] for run in week.new_runs(0, name)}
+        offsets = {run["run_at"] - run["scheduled_for"] for run in all_runs[name]}
         assert len(offsets) == 1
         assert timedelta(0) <= offsets.pop() < 40 * MINUTE
-    assert len(week.new_runs(0, "seven")) == 7
+    assert len(all_runs["seven"]) == 7
 
 
 def is_overdue(run: dict[str, Any], now: datetime) -> bool:
@@ -211,7 +222,8 @@ def assert_ends(week: Week) -> None:
         " WHERE e.action = 'schedule ended' ORDER BY d.name"
     )
     assert [(row["name"], row["detail"]["reason"]) for row in rows] == [("ends", "ends_at"), ("seven", "max_runs")]
+    all_runs = week.new_runs(0)
     for row in rows:
-        made = len(week.new_runs(0, row["name"]))
+        made = len(all_runs[row["name"]])
         assert row["detail"]["runs_made"] == made
         assert week.database.value("SELECT runs_made FROM job_definitions WHERE name = ?", [row["name"]]) == made

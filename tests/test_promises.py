@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.promises import DATABASES
+from harness.promises import DATABASES, FOUND
 
 TESTS = Path(__file__).parent
 PROMISES = [f"P{number}" for number in range(1, 15)]
@@ -18,8 +18,10 @@ LATER = {"P5"}
 
 
 @pytest.fixture(scope="module")
-def proofs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
+def proofs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
     """What the whole folder of tests says of itself, whichever of them were selected for this session."""
+    if FOUND in request.config.stash:
+        return request.config.stash[FOUND]
     found = tmp_path_factory.mktemp("promises") / "found.json"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PROMISES_FILE": str(found)}

@@ -40,6 +40,7 @@ def test_who_follows_a_page_sees_what_it_shows(session: Session, tmp_path: Path)
     follow(session, Reader(tmp_path / "you"))
 
 
+@pytest.mark.long(sample=2)
 @one_of_each(ON_POSTGRESQL)
 @postgresql_only
 def test_on_postgresql_nothing_differs_but_the_url(session: Session, database: Database, tmp_path: Path) -> None:

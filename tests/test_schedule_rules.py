@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import Commands, Database
 from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner.errors import JobrunnerError
 from jobrunner.schedules.declare import Schedule, declare_all
@@ -107,36 +107,3 @@ def test_what_cannot_be_said_of_a_schedule_is_a_problem_where_sql_has_written_it
     assert problems.pop("good") is None
     for name, (_, words) in BAD.items():
         assert words in problems[name]
-
-
-@pytest.mark.promise("P12")
-def test_a_schedule_of_a_type_or_with_a_payload_that_nobody_takes_is_not_taken_in_silence(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
-    """It would make runs that wait for ever, or die at their first attempt."""
-    app.path("jobrunner.toml").write_text('[jobs.mail]\ncommand = ["mail", "{payload.to}"]\n')
-    refused = {
-        "this host has no handler for 'ehco' (it has": ["--type", "ehco"],
-        "the payload does not fit the job type 'wait_for': missing argument 'path'": ["--type", "wait_for"],
-        "the payload does not fit the job type 'fail': argument 'message' must be str, not int": [
-            *["--type", "fail", "--payload", '{"message": 1}']
-        ],
-        "the payload does not fit the job type 'mail': the command asks for {payload.to}": ["--type", "mail"],
-    }
-    jobrunner("schedule", "add", "old", "--type", "echo", "--cron", "@daily")
-    before = database.query("SELECT * FROM job_definitions")
-    for said, words in refused.items():
-        for command in (["add", "new", "--cron", "@daily"], ["edit", "old"]):
-            done = jobrunner("schedule", *command, *words, check=False)
-            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-            assert said in done.stderr
-    assert database.query("SELECT * FROM job_definitions") == before
-    added = jobrunner("schedule", "add", "new", "--cron", "@daily", "--type", "ehco", "--allow-unknown")
-    assert added.stderr == ""
-    for job_type in ("wait_for", "mail"):
-        with app.path("jobrunner.toml").open("a") as file:
-            file.write(f'[schedules.{job_type}]\njob = "{job_type}"\nschedule = "@daily"\n')
-        done = jobrunner("apply", check=False)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
-        assert f"the payload does not fit the job type '{job_type}'" in done.stderr
-        app.path("jobrunner.toml").write_text('[jobs.mail]\ncommand = ["mail", "{payload.to}"]\n')

@@ -62,7 +62,7 @@ def test_show_tells_why_slots_have_runs_or_none(jobrunner: Commands, database: D
     assert [event["actor"] == "tick" for event in found["events"]] == [False, True, False]
     text = jobrunner("schedule", "show", "n").stdout
     assert re.search(r"2026-05-01 15:00:00Z +slot +failed +2026-05-01 15:00:3\dZ +3\ds +RuntimeError: as asked", text)
-    assert re.search(r"tick +skip slots .*count 2, reason misfire", text)
+    assert re.search(r"tick +skip slots +- +from [^,]+, to [^,]+, count 2, reason misfire", text)
 
 
 def test_lateness_is_that_of_the_first_start(jobrunner: Commands, database: Database) -> None:

@@ -13,9 +13,23 @@ SCHEDULES = {"in the gap": "30 2 * * *", "twice a day": "0 */12 * * *", "sunday 
 
 @pytest.mark.timeout(600)
 @pytest.mark.promise("P3")
-@pytest.mark.long(sample=1)
+@pytest.mark.long
 def test_a_month_with_a_tick_per_slot_runs_each_slot_once(jobrunner: Commands, database: Database) -> None:
-    begin, end = utc(2026, 3, 15, 12, 30), utc(2026, 4, 14, 12, 30)
+    spend_days(jobrunner, database, 30)
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.long(sample=1)
+def test_days_around_a_change_of_the_clock_with_a_tick_per_slot_run_each_slot_once(
+    jobrunner: Commands, database: Database
+) -> None:
+    spend_days(jobrunner, database, 8)
+
+
+def spend_days(jobrunner: Commands, database: Database, days: int) -> None:
+    """In the middle of them Berlin's clocks go forward."""
+    middle = utc(2026, 3, 30, 12, 30)
+    begin, end = middle - timedelta(days=days / 2), middle + timedelta(days=days / 2)
     go_to(database, begin)
     for name, cron in SCHEDULES.items():
         add(jobrunner, name, cron)
@@ -27,4 +41,4 @@ def test_a_month_with_a_tick_per_slot_runs_each_slot_once(jobrunner: Commands, d
     assert [skipped_ranges(database, name) for name in SCHEDULES] == [[]] * len(SCHEDULES)
     # Two nights have the change in them: the month must not be one without.
     assert utc(2026, 3, 29, 1) in slots["in the gap"]
-    assert len(slots["in the gap"]) == 30
+    assert len(slots["in the gap"]) == days

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jobrunner import failpoints
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
@@ -14,6 +15,7 @@ from jobrunner.text import storable
 
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"
+_loaded: Config | None = None
 
 
 def add_env_file(named: Path | None) -> Path | None:
@@ -40,10 +42,18 @@ def name_config(path: Path) -> None:
 
 def load(flags: Mapping[str, Any] | None = None) -> Config:
     """The settings of this process."""
+    global _loaded  # noqa: PLW0603 - a process has one environment
     for name, value in os.environ.items():
         if name.startswith("JOBRUNNER_") and storable(value) != value:
             raise ConfigurationError(f"{name} is not UTF-8")
-    return settings.load(os.environ, flags)
+    _loaded = settings.load(os.environ, flags)
+    failpoints.hit("command.settings_loaded")
+    return _loaded
+
+
+def log_file() -> Path | None:
+    """Where this command logs to, as far as its settings could be loaded."""
+    return None if _loaded is None else _loaded.log
 
 
 def database_url(config: Config) -> str:

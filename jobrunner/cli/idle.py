@@ -56,6 +56,9 @@ def _tick(given: dict[str, str]) -> bool:
 
     import jobrunner
     from jobrunner import clock, failpoints, names
+
+    if failpoints.are_wanted():
+        return False
     from jobrunner.cli import environment
     from jobrunner.settings import state_folder
     from jobrunner.store import idle
@@ -66,11 +69,7 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in paths:
         environment.name_config(paths["--config"])
     config = environment.load({**settings, "log": paths.get("--log-file")})
-    if (
-        failpoints.are_wanted()
-        or config.linger
-        or any(map(_is_tick_abandoned, state_folder.for_state(config.state_dir)))
-    ):
+    if config.linger or any(map(_is_tick_abandoned, state_folder.for_state(config.state_dir))):
         return False
     log = None
     if config.log is not None:

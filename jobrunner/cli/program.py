@@ -7,7 +7,7 @@ import sys
 import click
 
 import jobrunner
-from jobrunner.cli import options, streams
+from jobrunner.cli import environment, options, streams
 from jobrunner.cli.lazy import LazyGroup
 from jobrunner.errors import JobrunnerError
 
@@ -46,12 +46,26 @@ def run() -> int:
     """Run the command that the command line names, and return the exit code. Every error is one line on stderr."""
     try:
         return _run()
-    except Exception as error:
+    except (ImportError, MemoryError):
+        # Told by who has called.
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, one line says it
         # Of the database's driver. The first line says why; those below it quote the row, payload included.
-        said = getattr(error, "orig", None)
-        if said is None:
-            raise
-        return streams.complain(f"the database refuses it: {str(said).splitlines()[0]}", 1)
+        if said := getattr(error, "orig", None):
+            return streams.complain(f"the database refuses it: {str(said).splitlines()[0]}", 1)
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    from jobrunner.log import Silence, internal_error, open_log
+
+    try:
+        # As tick has it; no other command has that option, nor anything to say there.
+        log = open_log(environment.log_file(), on_stderr=not {"-v", "--verbose"}.isdisjoint(sys.argv))
+    except JobrunnerError:
+        log = Silence()
+    told = internal_error(log, "command", error, "this command")
+    return streams.complain(str(told), told.exit_code)
 
 
 def _run() -> int:

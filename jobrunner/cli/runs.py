@@ -46,7 +46,11 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     metavar="DURATION",
     help='The limit of each attempt; "none" for no limit. [default: the job type\'s]',
 )
-@click.option("--allow-unknown", is_flag=True, help="Accept a job type that this host has no handler for.")
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="Accept a job type that this host has no handler for, or a payload that its handler cannot take.",
+)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
 def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
     """Enqueue a run and print its id.
@@ -56,13 +60,9 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     """
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
-    new = new_run(
-        job_type,
-        parse_payload(read_payload(payload, config.payload_limit), config.payload_limit),
-        payload_limit=config.payload_limit,
-        **options,
-    )
-    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN)
+    its_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    new = new_run(job_type, its_payload, payload_limit=config.payload_limit, **options)
+    policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, its_payload)
     database = session.open_database(config, creates=True)
     enqueued = database.write(lambda connection: insert_run(connection, new, policy))
     if enqueued.dropped and session.on_terminal():

@@ -18,8 +18,8 @@ from jobrunner.children.process_groups import GroupFile, state_problem
 from jobrunner.children.python_child import ChildPlan
 from jobrunner.children.supervisor import discover
 from jobrunner.cli import environment, streams
-from jobrunner.errors import BadPayload, DatabaseUnavailable, HandlersUnavailable, UnknownJobType, UsageError
-from jobrunner.jobs.payload import Payload
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
+from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
@@ -89,12 +89,12 @@ def policies(config: Config) -> list[Policy]:
     return sorted([*command_policies(config), *handlers], key=lambda policy: policy.job_type)
 
 
-def policy_of(config: Config, job_type: str, hint: str, payload: Payload | None = None) -> Policy:
-    """What this host says of a job type.
+def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Policy:
+    """What this host says of a job type that is to get this payload.
 
-    Raises UnknownJobType with the hint, BadPayload where the payload does not fit, and HandlersUnavailable.
+    Raises UnknownJobType with the hint, PayloadMismatch where the payload does not fit, and HandlersUnavailable.
     """
-    asked = [] if payload is None else [(job_type, payload)]
+    asked = [(job_type, payload)]
     if job_type in config.commands or not config.imports:
         policies, misfits = command_policies(config), _misfits_of_commands(config, asked)
     else:
@@ -108,7 +108,7 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload | None 
         raise UnknownJobType(f"this host has no handler for {job_type!r} ({there_are}); {hint}")
     for misfit in misfits:
         if misfit is not None:
-            raise BadPayload(_told_misfit(job_type, misfit))
+            raise PayloadMismatch(one_line(misfit))
     return known[job_type]
 
 
@@ -117,11 +117,7 @@ def misfits(config: Config, declared: Sequence[Declaration], of_handlers: Sequen
     of_commands = _misfits_of_commands(config, [(each.job_type, each.payload) for each in declared])
     for each, *said in zip_longest(declared, of_commands, of_handlers[: len(declared)]):
         for misfit in filter(None, said):
-            yield f"schedules.{each.name}: {_told_misfit(each.job_type, misfit)}"
-
-
-def _told_misfit(job_type: str, misfit: str) -> str:
-    return one_line(f"the payload does not fit the job type {job_type!r}: {misfit}")
+            yield f"schedules.{each.name}: {one_line(misfit)}"
 
 
 def _misfits_of_commands(config: Config, asked: Sequence[tuple[str, Payload]]) -> list[str | None]:
@@ -130,9 +126,9 @@ def _misfits_of_commands(config: Config, asked: Sequence[tuple[str, Payload]]) -
     for job_type, payload in asked:
         try:
             if job_type in config.commands:
-                config.commands[job_type].check_payload(payload)
+                check_match(job_type, config.commands[job_type].check_payload, payload)
             found.append(None)
-        except BadPayload as error:
+        except PayloadMismatch as error:
             found.append(str(error))
     return found
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from jobrunner.errors import BadPayload
+from jobrunner.errors import BadPayload, PayloadMismatch
+from jobrunner.text import one_line
 
 DEFAULT_LIMIT_BYTES = 256 * 1024
 LARGEST_LIMIT_BYTES = 8 * 1024 * 1024
@@ -49,6 +50,17 @@ def check_payload(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payl
 def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     """The JSON text of a payload that ``check_payload`` would return."""
     return _checked(_object(value), limit_bytes)[1]
+
+
+def check_match(job_type: str, check: Callable[[Mapping[str, Any]], None], payload: Mapping[str, Any]) -> None:
+    """Ask ``check`` whether the handler or command of this type can take the payload; every way in does it here.
+
+    Raises PayloadMismatch: one line with the type and the reason.
+    """
+    try:
+        check(payload)
+    except PayloadMismatch as error:
+        raise PayloadMismatch(one_line(f"the payload does not fit the job type {job_type!r}: {error}")) from None
 
 
 def encode_payload(payload: Mapping[str, Any]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import ConfigurationError
+from jobrunner.jobs.payload import check_match
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
@@ -97,14 +99,20 @@ def _timeout(timeout: Duration) -> timedelta | None:
     return limit
 
 
-_declared: dict[str, Policy] = {}
+_declared: dict[str, tuple[Policy, Callable[[Mapping[str, Any]], None]]] = {}
 
 
-def declare(policy: Policy) -> None:
-    """Remember what this process itself says of a job type: its own enqueues go by it."""
-    _declared[policy.job_type] = policy
+def declare(policy: Policy, check: Callable[[Mapping[str, Any]], None]) -> None:
+    """Remember what this process itself says of a job type, and of its payloads: its own enqueues go by it."""
+    _declared[policy.job_type] = policy, check
 
 
 def declared(job_type: str) -> Policy | None:
     """What this process says of a job type; None: it has no handler of that name."""
-    return _declared.get(job_type)
+    return _declared[job_type][0] if job_type in _declared else None
+
+
+def check_declared(job_type: str, payload: Mapping[str, Any]) -> None:
+    """Raise PayloadMismatch where this process has a handler of that name, and it cannot take the payload."""
+    if job_type in _declared:
+        check_match(job_type, _declared[job_type][1], payload)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, Payload, check_payload
+from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, check_match, check_payload
 from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
 from jobrunner.schedules.options import OPTIONS
@@ -91,7 +91,7 @@ def check(said: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT_BYT
 
 
 def declare_all(
-    schedules: Schedules, timezone: str | None, job_type: str, check: Callable[[Payload], None]
+    schedules: Schedules, timezone: str | None, job_type: str, check: Callable[[Mapping[str, Any]], None]
 ) -> tuple[Declaration, ...]:
     """What a handler says of its schedules. ``timezone`` stands beside a text; ``check`` is asked of each payload.
 
@@ -113,11 +113,11 @@ def declare_all(
     return declared
 
 
-def _named(schedule: Schedule, job_type: str, check: Callable[[Payload], None]) -> Declaration:
+def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]], None]) -> Declaration:
     try:
         # How large a payload may be is known to the host that applies it.
         declaration = declare(schedule, job_type, "code", payload_limit=2**62)
-        check(declaration.payload)
+        check_match(job_type, check, declaration.payload)
     except UsageError as error:
         named = "" if schedule.name is None else f"{str(schedule.name)[:60]!r}: "
         raise UsageError(f"{named}{error}") from None

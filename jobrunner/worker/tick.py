@@ -5,7 +5,6 @@ Ticks overlap, on one host and across hosts, and nothing depends on a lock aroun
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Collection
@@ -17,14 +16,13 @@ from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.process_groups import GroupFile, boot_id
 from jobrunner.children.python_child import ChildPlan
 from jobrunner.children.supervisor import Supervisor
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, InternalError, JobrunnerError
-from jobrunner.log import Log
+from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
+from jobrunner.log import Log, internal_error
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
-from jobrunner.text import first_line_of, one_line
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.housekeeping import keep_house
 from jobrunner.worker.listening import Listening
@@ -70,7 +68,7 @@ class Tick:
         except JobrunnerError as error:
             problem = error
         except Exception as error:  # noqa: BLE001 - the trail is closed, and one line says what it was
-            problem = self._internal(error)
+            problem = internal_error(self._context.log, "tick", error, "this tick, its runs were given back")
         self._close(tick_id, problem)
         told = {} if problem is None else {"error": str(problem)}
         self._context.log.info(
@@ -83,17 +81,6 @@ class Tick:
         if problem is not None:
             raise problem
         return self._context.counts
-
-    def _internal(self, error: Exception) -> InternalError:
-        import traceback
-
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        told = one_line(first_line_of(error), 300)
-        self._context.log.error(
-            "tick", result="internal error", error=told, stack="".join(traceback.format_tb(error.__traceback__))
-        )
-        return InternalError(f"an internal error ended this tick, its runs were given back: {told} ({where})")
 
     def _work(self, tick_id: int) -> None:
         context = self._context

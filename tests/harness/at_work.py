@@ -2,6 +2,7 @@
 
 import subprocess
 from datetime import timedelta
+from typing import Any
 
 from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
@@ -21,7 +22,7 @@ def running(database: Database, count: int, **columns: object) -> list[Lease]:
         "result": '"old"',
     }
     lease = {"locked_by": OWNER.name, "host": OWNER.host, "lease_token": "t" * 32, "locked_until": at + LEASE}
-    row = {
+    row: dict[str, Any] = {
         "status": "running",
         "claimed_at": at,
         "started_at": at,

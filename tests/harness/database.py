@@ -2,10 +2,11 @@
 
 import json
 import re
+import select
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -31,7 +32,7 @@ Row = dict[str, Any]
 class Database(ABC):
     """What a test may do with a database besides giving its URL to jobrunner.
 
-    Every statement has a short connection of its own, in autocommit, with `?` as the placeholder. Rows are dicts, equal
+    Every statement is a transaction of its own, with `?` as the placeholder. Rows are dicts, equal
     on both databases: instants are aware datetimes in UTC, JSON is decoded. On SQLite that goes by the column's name
     (`at`, `..._at`, `..._for`, `..._until`; payload, result, progress, detail, counts): give computed columns such a
     name with AS.
@@ -133,22 +134,54 @@ class SQLiteDatabase(Database):
 
 
 class PostgresDatabase(Database):
+    """``keeps_session``: the statements share a session for as long as it lives: a new one costs ten times as much."""
+
     name = "postgresql"
 
-    def __init__(self, access: Access, database: str) -> None:
+    def __init__(self, access: Access, database: str, *, keeps_session: bool = False) -> None:
         self.access = access
         self.database = database
         self.url = access.url(database)
+        self._keeps_session = keeps_session
+        self._idle: list[psycopg.Connection[Row]] = []
+
+    @contextmanager
+    def _session(self) -> Iterator[psycopg.Connection[Row]]:
+        connection = self._kept() or self.connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if self._keeps_session:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _kept(self) -> psycopg.Connection[Row] | None:
+        # Threads of a test may come at the same time: each takes another one.
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]:
+                return connection
+            # The server has said something to it, which can only be that it is over.
+            connection.close()
+        return None
+
+    def forget_sessions(self) -> None:
+        """Close the sessions that are kept: the next statement has a new one."""
+        while self._idle:
+            self._idle.pop().close()
 
     def query(self, statement: str, params: Iterable[Any] = ()) -> list[Row]:
-        with self.connect() as connection:
+        with self._session() as connection:
             cursor = connection.execute(translated(statement), [to_postgres(value) for value in params])
             if cursor.description is None:
                 return []
             return [{key: from_postgres(value) for key, value in row.items()} for row in cursor.fetchall()]
 
     def execute(self, statement: str, params: Iterable[Any] = ()) -> int:
-        with self.connect() as connection:
+        with self._session() as connection:
             return connection.execute(translated(statement), [to_postgres(value) for value in params]).rowcount
 
     def connect(self) -> psycopg.Connection[Row]:
@@ -174,9 +207,11 @@ class PostgresDatabase(Database):
         with self.access.admin(self.database) as connection:
             connection.execute(statement.format(sql.Identifier(self.database), sql.Literal(text)))
         self.offset = offset
+        self.forget_sessions()
 
     def cut_connections(self) -> int:
         """End every other session of this database, as a failing network or a restart would; how many there were."""
+        self.forget_sessions()
         statement = (
             "SELECT count(pg_terminate_backend(pid)) AS cut FROM pg_stat_activity"
             " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -187,6 +222,7 @@ class PostgresDatabase(Database):
 
     def sessions(self) -> list[Row]:
         """The other sessions of this database (pid, state, query, ...)."""
+        self.forget_sessions()
         return self.query(
             "SELECT * FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )

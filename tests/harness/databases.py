@@ -40,11 +40,11 @@ class Copies:
             self.drop(self.template)
             raise
 
-    def make(self) -> PostgresDatabase:
+    def make(self, *, keeps_session: bool = False) -> PostgresDatabase:
         self._count += 1
         name = f"{self.prefix}_{self._count}"
         self._create(name, self.template)
-        return PostgresDatabase(self.access, name)
+        return PostgresDatabase(self.access, name, keeps_session=keeps_session)
 
     def _create(self, name: str, template: str) -> None:
         # Through the log, the default, a copy took two to ten times as long.
@@ -131,8 +131,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         yield SQLiteDatabase(path)
         return
     copies: Copies = request.getfixturevalue("postgres_copies")
-    made = copies.make()
+    made = copies.make(keeps_session=True)
     yield made
+    made.forget_sessions()
     copies.drop(made.database)
 
 

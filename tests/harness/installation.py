@@ -108,7 +108,7 @@ def installation(request: pytest.FixtureRequest, session_folder: Path, distribut
     def make(folder: Path) -> None:
         run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], folder)
         what = distributions.wheel if plain else distributions.sdist
-        pip = [sys.executable, "-m", "pip", "--python", folder / "env" / "bin" / "python"]
+        pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", folder / "env" / "bin" / "python"]
         run([*pip, "install", "--quiet", what], folder)
 
     name = "installed" if plain else "installed in a folder with a space"

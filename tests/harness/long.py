@@ -1,7 +1,8 @@
 """Long tests: all of them in `make test-long`, a sample in every other run.
 
 `@pytest.mark.long` keeps a test for `make test-long`. `@pytest.mark.long(sample=5)` on a parametrized test has five of
-its cases, chosen by the seed of the run, run everywhere.
+its cases, chosen by the seed of the run, run everywhere. Where many cases cost no more than one, since they wait at the
+same time, a test of every day draws them itself, with `draw`.
 """
 
 import os
@@ -23,6 +24,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(10_000)))
 
 
+def draw(name: str) -> random.Random:
+    """What chooses the sample of this name: another one in each run, the same one for the same seed."""
+    return random.Random(f"{os.environ[SEED]} {name}")
+
+
 def pytest_report_header(config: pytest.Config) -> str | None:
     if config.getoption("--long"):
         return None
@@ -39,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             counts.setdefault(name, marker.kwargs.get("sample", 0))
     chosen: set[pytest.Item] = set()
     for name, cases in marked.items():
-        chosen.update(random.Random(f"{os.environ[SEED]} {name}").sample(cases, min(counts[name], len(cases))))
+        chosen.update(draw(name).sample(cases, min(counts[name], len(cases))))
     every = {item for cases in marked.values() for item in cases}
     if config.getoption("--long"):
         kept = [item for item in items if item in every]

@@ -22,8 +22,8 @@ def databases_of(item: pytest.Item) -> set[str]:
 
 
 def proofs(item: pytest.Item) -> Iterator[tuple[str, str]]:
-    """Pairs of promise and database. A test that is skipped or expected to fail proves nothing."""
-    if item.get_closest_marker("skip") or item.get_closest_marker("xfail"):
+    """Pairs of promise and database. What is skipped, expected to fail, or left out of some runs proves nothing."""
+    if any(map(item.get_closest_marker, ("skip", "xfail", "long"))):
         return
     for marker in item.iter_markers("promise"):
         named = marker.kwargs.get("on")
@@ -33,8 +33,16 @@ def proofs(item: pytest.Item) -> Iterator[tuple[str, str]]:
                 yield promise, name
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    if "PROMISES_FILE" not in os.environ:
-        return
-    found = [[promise, name, item.nodeid] for item in session.items for promise, name in proofs(item)]
-    Path(os.environ["PROMISES_FILE"]).write_text(json.dumps(found))
+FOUND = pytest.StashKey[list[tuple[str, str, str]]]()
+"""What a session that has collected all tests says of itself, those included that it does not run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before anything is deselected."""
+    found = [(promise, name, item.nodeid) for item in items for promise, name in proofs(item)]
+    everything = [config.rootpath / path for path in config.getini("testpaths")]
+    if [config.invocation_params.dir / path for path in config.args] == everything:
+        config.stash[FOUND] = found
+    if "PROMISES_FILE" in os.environ:
+        Path(os.environ["PROMISES_FILE"]).write_text(json.dumps(found))

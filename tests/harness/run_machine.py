@@ -80,15 +80,15 @@ class Runs(People):
 
     def enqueue_one(self, new: NewRun) -> None:
         answer = self.write(lambda connection: enqueue.enqueue(connection, new))
-        key = (new.job_type, new.idempotency_key)
-        if new.idempotency_key is not None and key in self.keys:
+        key = None if new.idempotency_key is None else (new.job_type, new.idempotency_key)
+        if key is not None and key in self.keys:
             assert answer == Enqueued(self.keys[key], created=False)
             self.expect()
             return
         assert answer.created
         assert answer.id > max(self.enqueued, default=0)
         self.enqueued.add(answer.id)
-        if new.idempotency_key is not None:
+        if key is not None:
             self.keys[key] = answer.id
         row = self.expect([answer.id])[answer.id]
         assert (row["status"], row["attempts"]) == (Status.QUEUED, 0)

@@ -7,6 +7,7 @@ must be the same to the last column, and what it names must have gone where the 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -283,6 +284,6 @@ class People(Observed):
 
     def miss(self, run_id: int) -> None:
         for act in (admin.cancel, admin.retry):
-            answer = self.write(lambda connection, act=act: act(connection, run_id + 10**9, "someone"))
+            answer = self.write(partial(act, run_id=run_id + 10**9, actor="someone"))
             assert (answer.status, answer.applied) == (None, False)
         self.expect()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.at_work import LEASE, OWNER
-from harness.databases import Database
+from harness.database import Database
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult

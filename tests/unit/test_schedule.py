@@ -123,7 +123,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "payload no object": ({"schedule": Schedule("@daily", payload=[1])}, "JSON object"),  # type: ignore[arg-type] # what a type checker would have told
     "payload no JSON": ({"schedule": Schedule("@daily", payload={"to": {1}})}, "JSON"),
     "unknown argument": ({"schedule": Schedule("@daily", payload={"two": 1})}, "unexpected argument 'two'"),
-    "missing argument": ({"schedule": Schedule("@daily", name="d", payload={})}, "'d': missing argument 'to'"),
+    "missing argument": (
+        {"schedule": Schedule("@daily", name="d", payload={})},
+        "'d': the payload does not fit the job type 'report': missing argument 'to'",
+    ),
     "kind of argument": ({"schedule": Schedule("@daily", payload={"to": 1})}, "'to' must be str, not int"),
     "misfire": ({"schedule": Schedule("@daily", misfire="al")}, "misfire"),
     "window": ({"schedule": Schedule("@daily", misfire_window="soon")}, "misfire_window"),

@@ -41,6 +41,7 @@ from jobrunner.children.messages import (
 )
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+from jobrunner.jobs.payload import check_match
 from jobrunner.registry import Job, registered
 
 _PR_SET_PDEATHSIG = 1
@@ -257,7 +258,7 @@ def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
     job = registered().get(job_type)
     try:
         if job is not None:
-            job.check(payload)
+            check_match(job_type, job.check, payload)
     except BadPayload as error:
         return str(error)
     return None
@@ -271,9 +272,9 @@ def _schedules() -> list[dict[str, Any]]:
     for job in registered().values():
         for each in job.schedules:
             try:
-                job.check(each.payload)
+                check_match(job.name, job.check, each.payload)
             except BadPayload as error:
-                raise BadPayload(f"the schedule {each.name!r} of {job.name!r}: {error}") from None
+                raise BadPayload(f"the schedule {each.name!r}: {error}") from None
             found.append(declare.as_data(each))
     return found
 
