@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
@@ -50,7 +50,7 @@ class Policy:
     on_stop: OnStop = "release"
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data: a child sends its policies to the parent with this."""
+        """Plain JSON data. What a child sends of it is checked by ``children.protocol.policy_of``."""
         return {
             "job_type": self.job_type,
             "max_attempts": self.max_attempts,
@@ -63,36 +63,6 @@ class Policy:
             "when_full": self.when_full,
             "on_stop": self.on_stop,
         }
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> Policy:
-        """Rebuild a policy from ``as_data``."""
-        timeout = data["timeout_seconds"]
-        return cls(
-            job_type=data["job_type"],
-            max_attempts=data["max_attempts"],
-            timeout=None if timeout is None else timedelta(seconds=timeout),
-            backoff=Backoff.from_data(data["backoff"]),
-            kill_after=timedelta(seconds=data["kill_after_seconds"]),
-            concurrency=data["concurrency"],
-            is_async=data["is_async"],
-            max_waiting=_limit(data["max_waiting"]),
-            when_full=_one_of(get_args(WhenFull), data["when_full"]),
-            on_stop=_one_of(get_args(OnStop), data["on_stop"]),
-        )
-
-
-def _limit(value: object) -> int | None:
-    # It is written into the database: nothing that a handler's module may have forged.
-    if value is None or (type(value) is int and 1 <= value <= MOST_WAITING):
-        return value
-    raise ValueError(f"max_waiting: {value!r}")
-
-
-def _one_of(choices: tuple[Any, ...], value: object) -> Any:
-    if value not in choices:
-        raise ValueError(f"{value!r} is none of {choices}")
-    return value
 
 
 @dataclass(frozen=True, slots=True)

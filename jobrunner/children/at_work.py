@@ -1,7 +1,7 @@
-"""Which run a child works on: told as the name of its process, which anybody on the host can read at any moment.
+"""Shows which run a child works on, as the name of its process. Every process on the host can read it at any moment.
 
-Recovery does, before it kills; so does an operator, with ``ps`` or ``top``. A command serves one run, and its
-environment names it. Elsewhere than on Linux nothing is told.
+Recovery reads it before it kills; an operator reads it with ``ps`` or ``top``. A command works on one run only, and its
+environment names that run. On systems other than Linux nothing is shown.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 
 _PR_SET_NAME = 15
-# A name has 15 bytes: of a run beyond the 10^12th nothing is known.
+# A name has 15 bytes, so run ids of more than 12 digits are cut off and match no run.
 _AT_WORK, _IDLE = b"jr ", b"jr idle"
 _OF_COMMAND = b"JOBRUNNER_RUN_ID="
 
 
-def tell(run_id: int | None) -> None:
-    """The main thread of this process works on that run from here on; None: on none."""
+def show(run_id: int | None) -> None:
+    """Show that the main thread of this process works on that run. None means that it is idle."""
     if (set_name := _prctl()) is not None:
         set_name(_PR_SET_NAME, _IDLE if run_id is None else b"%s%d" % (_AT_WORK, run_id), 0, 0, 0)
 
@@ -33,15 +33,15 @@ def _prctl() -> Callable[..., int] | None:
 
 
 def is_surely_on(pid: int, runs: Collection[int]) -> bool:
-    """Whether a child or command of ours works on one of these runs, or on none. False: on another, or nobody knows."""
+    """Whether our child or command is idle or works on one of these runs. False: on another run, or it is not known."""
     try:
         name = Path(f"/proc/{pid}/comm").read_bytes().rstrip(b"\n")
         environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return False
-    told = [entry.removeprefix(_OF_COMMAND) for entry in environ if entry.startswith(_OF_COMMAND)]
-    if not told:
+    run_ids = [entry.removeprefix(_OF_COMMAND) for entry in environ if entry.startswith(_OF_COMMAND)]
+    if not run_ids:
         if name == _IDLE:
             return True
-        told = [name.removeprefix(_AT_WORK)] if name.startswith(_AT_WORK) else []
-    return len(told) == 1 and told[0].isdigit() and int(told[0]) in runs
+        run_ids = [name.removeprefix(_AT_WORK)] if name.startswith(_AT_WORK) else []
+    return len(run_ids) == 1 and run_ids[0].isdigit() and int(run_ids[0]) in runs

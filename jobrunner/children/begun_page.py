@@ -1,9 +1,9 @@
-"""Which of a tick's runs have surely not been begun: a page of memory that its processes share, and that outlives them.
+"""Notes which runs of a tick have certainly not begun, in a file that its processes share as memory.
 
-The tick notes each run when it claims it, and whoever begins the run changes one byte first. The page is a file, so
-what was stored is there after a SIGKILL of them all; and its lock is held by whoever has the page in memory, so who
-gets the lock knows that nobody is left to begin anything. Only what is noted as waiting counts: where a note is
-missing, for whatever reason, the run counts as begun.
+The tick notes each run when it claims it. The process that begins the run changes one byte first. The page is a file,
+so the notes are still there after all the processes were killed. Every process that has the page in memory holds its
+lock. So a process that gets the lock knows that no other is left to begin a run. A run counts as not begun only if it
+is noted as waiting; if its note is missing for any reason, it counts as begun.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _HEADER_BYTES = 64
 _BYTES = _HEADER_BYTES + _ENTRIES * _ENTRY_BYTES
 _FREE, _WAITING, _BEGUN = range(3)
 _ALL = 0
-"""In the place of an id: all runs that were claimed with the token."""
+"""This id stands for all runs that were claimed with the token."""
 
 
 class BegunPage:
-    """The tick's own page. ``folder`` None, or one where none can be made: nothing is noted.
+    """The tick's own page. Nothing is noted if ``folder`` is None or no file can be made in it.
 
-    ``descriptor`` is what a child is given.
+    ``descriptor`` is for the children; None means that there is no page.
     """
 
     def __init__(self, folder: Path | None, name: str = "", boot: str = "") -> None:
@@ -48,13 +48,13 @@ class BegunPage:
                 self._make(self._path, boot)
 
     def _make(self, path: Path, boot: str) -> None:
-        # Not under its name before it is locked: else it would be taken for a dead tick's.
+        # The file gets its name after it is locked: without the lock another tick would take it for abandoned.
         temporary = path.with_suffix(".new-page")
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             content = boot.encode()[:_HEADER_BYTES].ljust(_BYTES, b"\0")
-            # Written and not only made longer: memory without a place on the disk is a SIGBUS when the disk is full.
+            # The bytes are written, because a file that was only extended raises SIGBUS when the disk is full.
             if os.write(descriptor, content) != _BYTES:
                 raise OSError("no space")
             memory = mmap.mmap(descriptor, _BYTES)
@@ -66,7 +66,7 @@ class BegunPage:
         self.descriptor, self._memory = descriptor, memory
 
     def note(self, leases: Iterable[Lease]) -> None:
-        """These runs are this tick's, and have not been begun."""
+        """Note runs that this tick has claimed and that have not begun."""
         if self._memory is None:
             return
         memory, slots, free = self._memory, self._slots, self._free
@@ -79,31 +79,31 @@ class BegunPage:
             memory[at] = _WAITING
 
     def note_claim(self, token: str) -> None:
-        """A claim is about to be sent: until ``forget_claim`` none of its runs has been begun."""
+        """Note a claim before it is sent: until ``forget_claim`` none of its runs has begun."""
         self.note([Lease(_ALL, token)])
 
     def forget_claim(self, token: str) -> None:
-        """Its runs are known, and noted each for itself; or there are none."""
+        """Forget a claim, because each of its runs is noted or there are none."""
         self.forget(Lease(_ALL, token))
 
     def slot_of(self, lease: Lease) -> int | None:
-        """Where whoever begins the run says so."""
+        """The entry in which a child notes that it begins the run. None means that there is no entry."""
         return self._slots.get(lease)
 
     def begun(self, lease: Lease) -> None:
-        """The run begins now."""
+        """Note that the run begins now."""
         if self._memory is not None and (slot := self._slots.get(lease)) is not None:
-            self._memory[_place(slot)] = _BEGUN
+            self._memory[_offset_of(slot)] = _BEGUN
 
     def forget(self, lease: Lease) -> None:
-        """The run has ended, or is this tick's no more."""
+        """Forget a run that has ended or no longer belongs to this tick."""
         slot = self._slots.pop(lease, None)
         if slot is not None and self._memory is not None:
-            self._memory[_place(slot)] = _FREE
+            self._memory[_offset_of(slot)] = _FREE
             self._free.append(slot)
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Remove the file."""
         if self._path is not None and self._memory is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -113,9 +113,9 @@ class BegunPage:
 
 
 class BegunMarks:
-    """The page as a child sees it. ``descriptor`` None: there is none.
+    """The page as a child uses it. ``descriptor`` None means that there is no page.
 
-    In memory, where no handler that closes descriptors can take it away, or put a file of its own in its place.
+    The page is mapped into memory, so a handler that closes or replaces descriptors does not change it.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -126,33 +126,36 @@ class BegunMarks:
             os.close(descriptor)
 
     def begin(self, slot: int | None) -> None:
-        """The run of this slot begins now."""
+        """Note that the run of this entry begins now."""
         if self._memory is not None and slot is not None:
-            self._memory[_place(slot)] = _BEGUN
+            self._memory[_offset_of(slot)] = _BEGUN
 
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """What a tick that is gone has left: the ids of runs never begun, by the token of their claim; None: all of it."""
+    """The page of a tick that has died: the ids of runs never begun, by the token of their claim.
+
+    None in place of the ids means all runs of the claim.
+    """
 
     never_begun: dict[str, list[int] | None]
     path: Path
 
     def forget(self) -> None:
-        """All that can be learned from it has been acted on."""
+        """Remove the page, because its runs were returned."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
 
 def is_any_abandoned(folder: Path) -> bool:
-    """Whether ``abandoned`` would find anything."""
+    """Whether ``abandoned`` would find a page."""
     return any(True for _ in abandoned(folder, ""))
 
 
 def abandoned(folder: Path, boot: str) -> Iterator[Abandoned]:
-    """The pages of ticks that are gone with all their children; nobody else has each while it is looked at.
+    """The pages of ticks that have died with all their children. Each page is locked while the caller uses it.
 
-    One from before this host's last start tells nothing: what was stored last may never have reached the disk.
+    A page from before this host's last boot yields no runs, because its last changes may not have reached the disk.
     """
     for path in files_in(folder, "tick-*.page"):
         with suppress(OSError), open(path, "rb") as file:
@@ -175,5 +178,5 @@ def _read(content: bytes) -> dict[str, list[int] | None]:
     return found
 
 
-def _place(slot: int) -> int:
+def _offset_of(slot: int) -> int:
     return _HEADER_BYTES + slot * _ENTRY_BYTES

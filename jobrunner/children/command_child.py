@@ -1,4 +1,4 @@
-"""A command at work for one run, as its parent sees it."""
+"""A command that works on one run: the parent's side."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _REFUSAL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What to start, but not after ``begin_before``, on the clock of ``clock.elapsed``.
+    """What to start. It is not started after ``begin_before``, on the clock of ``clock.elapsed``.
 
-    ``alarm_seconds`` 0: the kernel is not asked to end it should its parent stand still.
+    After ``alarm_seconds`` the kernel ends the command, in case its parent stalls; 0 means never.
     """
 
     arguments: Sequence[bytes]
@@ -34,18 +34,21 @@ class CommandLine:
 
 
 class CommandProcess(Process):
-    """A program in the place of its launcher, which dies with its parent and tells why it could not start it."""
+    """A command, started by a launcher that becomes the command. It dies with its parent.
+
+    If the launcher cannot start the command, it reports why.
+    """
 
     def __init__(self, line: CommandLine, mark: str) -> None:
         ours, theirs = socket.socketpair()
         try:
-            # A file, not a pipe: one that does not read its input must not make anybody wait.
+            # A file, not a pipe: the parent must not wait for a command that does not read its input.
             with nameless_file("jobrunner-stdin") as stdin:
                 stdin.write(line.stdin)
                 stdin.seek(0)
                 options = [str(theirs.fileno()), str(os.getpid()), str(line.alarm_seconds), str(line.begin_before)]
                 super().__init__(
-                    # Alone and without the site's packages: it is up in a few milliseconds.
+                    # Without site packages the interpreter starts in a few milliseconds.
                     [sys.executable, "-I", "-S", _LAUNCHER, *options, os.fsencode(line.cwd), *line.arguments],
                     env={**line.env, MARK.encode(): mark.encode()},
                     pass_fds=(theirs.fileno(),),
@@ -60,25 +63,25 @@ class CommandProcess(Process):
         self._launcher = ours
 
     def go(self) -> None:
-        """Let the launcher go on: its group has been noted."""
+        """Let the launcher go on, because its process group has been noted."""
         with suppress(OSError):
             self._launcher.send(b"\n")
 
     def refusal(self) -> str | None:
-        """Why the program was not started; None: it was. To be asked once, after its end."""
-        said = b""
+        """Why the program was not started. None means that it was. Call it once, after the process has ended."""
+        message = b""
         with suppress(OSError):
-            said = self._launcher.recv(_REFUSAL_BYTES)
-        if not said:
-            # Not the program's exit status then, whatever it is.
+            message = self._launcher.recv(_REFUSAL_BYTES)
+        if not message:
+            # Then the exit status is that of the launcher.
             return f"the launcher of the command {describe_exit(self.exit_status)}"
-        return said.removeprefix(STARTING).decode("utf-8", "replace") or None
+        return message.removeprefix(STARTING).decode("utf-8", "replace") or None
 
     def stacks(self) -> str | None:
         return None
 
     def ask_for_stacks(self) -> None:
-        """Nothing: the signal for it would end a program that does not know it."""
+        """Do nothing: the signal would end a program that has no handler for it."""
 
     def close(self) -> None:
         super().close()

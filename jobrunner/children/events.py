@@ -1,4 +1,4 @@
-"""What happens to the processes of a tick, as the supervisor tells it."""
+"""The events of a tick's processes, as the supervisor reports them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jobrunner.model import Policy
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A child has imported the handlers; these are their policies, and their schedules as data if they are wanted.
+    """A child has imported the handlers and sent its handshake. ``schedules`` is empty unless it was asked for them.
 
-    ``misfits`` says of each payload that it was asked about why it does not fit, None where it does.
+    ``misfits`` says for each payload that it was asked about why it does not fit. None means that it fits.
     """
 
     child: ChildProcess
@@ -26,14 +26,14 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class StartFailed:
-    """A child never became ready. ``reason`` names the module."""
+    """A child did not become ready. ``reason`` names the module that it imported."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a child says of a run. Whether it works on that run is not looked up yet."""
+class Reported:
+    """A child has sent a message about a run. It is not yet checked whether the child works on that run."""
 
     child: ChildProcess
     message: OfRun
@@ -41,9 +41,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A command has ended, or a child that was not asked to leave. Its group has been killed."""
+    """A command has ended, or a child has ended unexpectedly. Its process group has been killed."""
 
     process: Process
 
 
-Event = Ready | StartFailed | Said | Died
+Event = Ready | StartFailed | Reported | Died

@@ -1,4 +1,4 @@
-"""Messages between the parent and a child: a length, then JSON. Nothing in them is ever unpickled or evaluated."""
+"""Frames between the parent and a child: a length, then JSON. Nothing in them is ever unpickled or evaluated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import struct
 from typing import Any
 
 LARGEST_BYTES = 72 * 1024 * 1024
-"""Above what any payload or result may be; more is a child that writes nonsense into its channel."""
+"""More than any payload or result may have. A longer frame is invalid."""
 
 LONGEST_PREFETCHED_BYTES = 1 << 16
-"""What may wait in a child's line as one message; longer ones go through its channel."""
+"""The longest message in a child's prefetch queue. Longer messages go through its channel."""
 
 _LENGTH = struct.Struct("!I")
 
@@ -31,12 +31,12 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
 def encode_message(frame: Frame) -> bytes:
-    """A frame where messages keep their bounds. Lone surrogates survive as escapes; NaN is refused with ValueError."""
+    """The bytes of a frame in a socket that separates messages. Lone surrogates are escaped; NaN raises ValueError."""
     return _encoder.encode(frame).encode("ascii")
 
 
 def encode(frame: Frame) -> bytes:
-    """The bytes of a frame in a stream."""
+    """The bytes of a frame in a stream: its length comes first."""
     body = encode_message(frame)
     return _LENGTH.pack(len(body)) + body
 
@@ -45,7 +45,7 @@ def decode(body: bytes) -> Frame:
     """The frame of a message. Raises BrokenFrame when it cannot be what ``encode_message`` made."""
     try:
         text = body.decode("ascii")
-        # Not decode, which looks for white space around it: there is none, and twice as much time goes.
+        # Not decode(): it also looks for white space around the JSON and takes twice as long.
         frame, end = _decoder.raw_decode(text)
         if end != len(text):
             raise BrokenFrame("a frame that is not JSON")
@@ -57,7 +57,7 @@ def decode(body: bytes) -> Frame:
 
 
 class Inbox:
-    """Collects bytes and gives back the frames that are complete."""
+    """Collects bytes and returns the frames that are complete."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -69,9 +69,9 @@ class Inbox:
         return self._broken is not None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Add what was received. Raises BrokenFrame when it cannot be what ``encode`` made.
+        """Add received bytes. Raises BrokenFrame when they cannot be what ``encode`` made.
 
-        Whatever came before the nonsense is given back first: then the next call raises.
+        If complete frames came before the invalid bytes, this call returns them and the next call raises.
         """
         if self._broken is not None:
             raise self._broken

@@ -1,7 +1,7 @@
-"""What parent and child say to each other: the one schema of all frames. Fields hold what JSON can hold.
+"""The messages between parent and child: the one schema of all frames. Fields hold what JSON can hold.
 
-A frame is the message's fields by name and its ``kind``; a field that is None is left out. What comes from a child is
-checked before it is believed: see ``protocol``.
+A frame holds the ``kind`` of the message and its fields by name; a field that is None is left out. ``protocol`` checks
+every message from a child.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ NOT_BEGUN = "not_begun"
 
 
 class Hello(NamedTuple):
-    """To a new child: what to import. ``reserved`` are the types that no handler may have, since they are commands.
+    """To a new child: what to import. ``reserved`` are the job types of commands, which no handler may have.
 
-    ``schedules``: its answer is to hold those of the handlers; ``payloads``: also which of these, each with its job
-    type, do not fit. ``output_mark`` (hex) is what the child writes between the outputs of two runs.
+    If ``schedules`` is set, the answer holds the schedules of the handlers. For each of ``payloads``, a job type and a
+    payload, the answer says whether it fits the handler. The child writes ``output_mark`` (hex) after the output of
+    each run.
     """
 
     imports: Sequence[str]
@@ -32,10 +33,10 @@ class Hello(NamedTuple):
 
 
 class StartRun(NamedTuple):
-    """To a child: a run. It is not begun after ``begin_before``, on the clock of ``clock.elapsed``.
+    """To a child: a run. The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
-    Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, should the tick stand still.
-    ``slot`` is where the child notes that it begins the run, in the page of ``begun_page``.
+    Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
+    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run.
     """
 
     run_id: int
@@ -66,15 +67,15 @@ class Importing(NamedTuple):
 
 
 class ImportFailed(NamedTuple):
-    """From a child: it will never be ready."""
+    """From a child: the import failed, so it will never be ready."""
 
     error: str
 
 
 class Ready(NamedTuple):
-    """From a child: it is ready; what its handlers say of themselves, and what else was asked.
+    """From a child: the handshake. It is ready; this holds the policies of its handlers and what else was asked for.
 
-    ``misfits`` says of each payload that was asked about why it does not fit; None: it does.
+    ``misfits`` says for each payload of ``Hello`` why it does not fit. None means that it fits.
     """
 
     policies: Sequence[dict[str, Any]]
@@ -83,20 +84,20 @@ class Ready(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """From a child: how far a run is."""
+    """From a child: the progress of a run."""
 
     run_id: int
     progress: dict[str, Any]
 
 
 class Output(NamedTuple):
-    """From a child: what a run in an event loop has written."""
+    """From a child: output of a run in an event loop."""
 
     run_id: int
     text: str
 
 
-class Heard(NamedTuple):
+class CancelReceived(NamedTuple):
     """From a child: its event loop has received the request to cancel this run."""
 
     run_id: int
@@ -105,7 +106,7 @@ class Heard(NamedTuple):
 class Report(NamedTuple):
     """From a child: the end of an attempt. ``ended_at`` is on the clock of ``clock.elapsed``.
 
-    ``was_told``: the child was told to stop by then. ``is_last``: it is to take no further runs.
+    ``was_asked_to_stop``: the child had received SIGTERM by then. ``is_last``: it accepts no more runs.
     """
 
     run_id: int
@@ -116,17 +117,17 @@ class Report(NamedTuple):
     error: str | None = None
     traceback: str | None = None
     result: Any = None
-    was_told: bool = False
+    was_asked_to_stop: bool = False
     is_last: bool = False
 
     @property
     def wait(self) -> timedelta | None:
-        """How long the run is to wait; None: as its policy says."""
+        """How long the run must wait. None means that its policy decides."""
         return None if self.wait_seconds is None else timedelta(seconds=self.wait_seconds)
 
 
 ToChild: TypeAlias = Hello | StartRun | Cancel
-FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Output | Heard | Report
+FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Output | CancelReceived | Report
 _TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "cancel": Cancel}
 _FROM_CHILD: Mapping[str, type[FromChild]] = {
     "importing": Importing,
@@ -134,7 +135,7 @@ _FROM_CHILD: Mapping[str, type[FromChild]] = {
     "ready": Ready,
     "progress": Progress,
     "output": Output,
-    "heard": Heard,
+    "cancel_received": CancelReceived,
     "report": Report,
 }
 _KINDS = {message: kind for kind, message in (*_TO_CHILD.items(), *_FROM_CHILD.items())}
@@ -150,7 +151,7 @@ def frame_of(message: ToChild | FromChild) -> Frame:
 
 
 def of_parent(frame: Frame) -> ToChild:
-    """What the parent says. Raises BrokenFrame for what it never sends."""
+    """The message of the parent. Raises BrokenFrame if the parent never sends such a frame."""
     kind = frame.pop("kind")
     try:
         return _TO_CHILD[kind](**frame)

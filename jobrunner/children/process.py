@@ -1,4 +1,4 @@
-"""A process of ours in a session of its own: its output, the signals to its group, its end."""
+"""A process that a tick starts in its own session: its output, the signals to its group, its end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jobrunner import clock
 from jobrunner.children.output import Tail
 
 _READ_BYTES = 1 << 16
-_MOST_READ_PER_TURN = 16 * _READ_BYTES
+_MOST_BYTES_PER_READ = 16 * _READ_BYTES
 
 
 class Process(ABC):
-    """Start one only from the main thread: the kernel's parent-death signal follows the thread that spawned."""
+    """Create one only in the main thread: the kernel kills the process when the thread that started it ends."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Process(ABC):
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What a selector watches: the output pipe first."""
+        """The descriptors for a selector; the output pipe is the first."""
         return (self._output_end,)
 
     @property
@@ -68,16 +68,16 @@ class Process(ABC):
 
     @abstractmethod
     def stacks(self) -> str | None:
-        """Where its threads stood when it was asked or crashed; None: it never said, or cannot."""
+        """The stacks of its threads from when it was asked or crashed. None means that it wrote none."""
 
     @abstractmethod
     def ask_for_stacks(self) -> None:
-        """Have it write its stacks, if it can."""
+        """Ask it to write its stacks, if it can."""
 
     def read_output(self) -> bool:
-        """Take what it has written; False at its end. Bounded, so that a flood starves nobody."""
+        """Read what it has written; False at the end. Bounded, so that a flood does not delay other processes."""
         taken = 0
-        while taken < _MOST_READ_PER_TURN:
+        while taken < _MOST_BYTES_PER_READ:
             try:
                 data = os.read(self._output_end, _READ_BYTES)
             except BlockingIOError:
@@ -98,13 +98,13 @@ class Process(ABC):
         self._signal(signal.SIGKILL, group=True)
 
     def poll(self) -> bool:
-        """Whether it has ended; then ``exit_status`` is set (negative: the signal) and its group is killed."""
+        """Whether it has ended. Then ``exit_status`` is set (negative: the signal) and its group is killed."""
         with self._lock:
             if self.exit_status is not None:
                 return True
             if not self._has_ended():
                 return False
-            # Still a zombie: its id cannot have been given to somebody else, so the group is ours to kill.
+            # It is still a zombie, so no other process can have its id, and the group is still ours.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             self.exit_status = self._process.wait()
@@ -112,12 +112,12 @@ class Process(ABC):
 
     def _has_ended(self) -> bool:
         if not hasattr(os, "waitid"):
-            # macOS before Python 3.13: it cannot be asked without burying it.
+            # macOS before Python 3.13 cannot ask without reaping the process.
             return self._process.poll() is not None
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def close(self) -> None:
-        """Give back the descriptors of a process that has ended."""
+        """Close the descriptors of a process that has ended."""
         os.close(self._output_end)
 
     def _signal(self, number: int, *, group: bool) -> None:
@@ -127,7 +127,7 @@ class Process(ABC):
 
 
 def describe_exit(status: int | None) -> str:
-    """How a process ended, for people."""
+    """A text for people that says how a process ended."""
     if status is None or status >= 0:
         return f"exited with status {status}"
     try:
@@ -139,7 +139,7 @@ def describe_exit(status: int | None) -> str:
 
 
 def nameless_file(name: str) -> IO[bytes]:
-    """A file without a name. In memory where the system can: the disk may be full or read-only."""
+    """A file without a name, in memory if the system can do that, because the disk may be full or read-only."""
     if not hasattr(os, "memfd_create"):
         import tempfile
 

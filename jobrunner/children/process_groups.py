@@ -1,9 +1,9 @@
-"""The process groups that this host's ticks have started, noted where the next tick finds them.
+"""Notes the process groups that the ticks of this host have started, in files that the next tick reads.
 
-A killed child's own children survive it. Before a run whose owner is gone may be claimed again, what is left of
-that owner's groups on this host is killed. Processes are found by group or session, and known as ours by a mark in
-their environment, or where they have none (``env -i``) by other traits, so that a process id used again by somebody
-else is not hit. Needs /proc; elsewhere nothing is noted.
+When a child is killed, the processes that it started go on. So before a run of a dead owner may be claimed again, the
+rest of that owner's groups on this host is killed. The processes are found by group or session. A mark in their
+environment shows that they are ours; if they have none (``env -i``), other traits do. So a foreign process that has
+got the same id is not killed. This needs /proc; on other systems nothing is noted.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MARK = names.TICK_MARK
 _GIVE_UP_SECONDS = 2.0
 _FORGET_SECONDS = 30 * 86400.0
 _OOM_SCORE = "1000"
-"""What every child and command of ours sets itself, and all that it starts inherits."""
+"""Every child and command sets this value for itself; the processes that it starts inherit it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """``groups`` says when the leader of each was started."""
+    """The note of one tick. ``groups`` holds the start time of the leader of each group."""
 
     path: Path
     owner: str
@@ -47,7 +47,7 @@ class _Noted:
 
 
 class GroupFile:
-    """This tick's own note: written whenever a group appears or is gone, removed at the end."""
+    """The note of this tick. It is written whenever a group appears or is gone, and removed at the end."""
 
     def __init__(self, folders: Sequence[Path], owner: Owner, mark: str) -> None:
         folder = next(filter(_is_usable, folders), None)
@@ -58,12 +58,12 @@ class GroupFile:
 
     @property
     def is_usable(self) -> bool:
-        """False: no folder can be written and is ours alone; leftovers of a crash will not be found."""
+        """Whether there is a writable folder for this user alone. Without one, the next tick finds no leftovers."""
         return self._path is not None
 
     @property
     def folder(self) -> Path | None:
-        """Where the note is; None: nowhere."""
+        """The folder of the note. None means that there is no note."""
         return None if self._path is None else self._path.parent
 
     def add(self, group: int) -> None:
@@ -77,7 +77,7 @@ class GroupFile:
         self._write()
 
     def close(self) -> None:
-        """Remove the note: the tick leaves nothing behind."""
+        """Remove the note."""
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class GroupFile:
 
 
 def state_problem(folders: Sequence[Path]) -> str | None:
-    """What an operator should know about where this host's ticks note what they have at work; None: nothing."""
+    """A text for the operator if no folder for the notes is usable, else None."""
     if not boot_id() or any(map(_is_usable, folders)):
         return None
     tried = ", ".join(map(str, folders))
@@ -115,15 +115,15 @@ def state_problem(folders: Sequence[Path]) -> str | None:
 
 
 def kill_leftovers(folders: Iterable[Path], owners: Collection[str] = (), live: Collection[int] = ()) -> int:
-    """Kill what dead ticks left at work on this host, and the groups of the named owners, dead or stalled.
+    """Kill the leftover processes of dead ticks on this host, and the groups of ``owners``, dead or stalled.
 
-    Of an owner that lives, groups are spared that are surely idle or at one of the runs ``live``. Returns how many
-    processes were killed, after they are gone.
+    If an owner is alive, its groups that are certainly idle or work on a run in ``live`` are not killed. Returns how
+    many processes were killed, after they are gone.
     """
     killed = 0
     for noted in [note for folder in folders if is_private(folder) for note in _notes(folder)]:
         if noted.node != os.uname().nodename:
-            # A home that several hosts, or containers of one kernel, share: its own host looks at it.
+            # Several hosts, or containers of one kernel, share this folder. The host of the note handles it.
             _forget_if_old(noted.path)
             continue
         alive = noted.is_alive()
@@ -146,7 +146,7 @@ def _forget_if_old(path: Path) -> None:
 
 def _notes(folder: Path) -> Iterator[_Noted]:
     for path in files_in(folder, "tick-*.json"):
-        # Half-written or from another version: nothing can be read from it, and nothing is risked.
+        # A note that is incomplete or from another version cannot be read and is skipped.
         with suppress(OSError, ValueError, KeyError, TypeError):
             note = json.loads(path.read_text())
             yield _Noted(
@@ -164,7 +164,7 @@ def _notes(folder: Path) -> Iterator[_Noted]:
 def _kill_groups(noted: _Noted) -> int:
     killed: set[int] = set()
     give_up_at = clock.elapsed() + _GIVE_UP_SECONDS
-    # Again until none is left: a group may fork while it is being killed.
+    # Repeated until none is left, because a group may fork while it is being killed.
     while (members := _members(noted)) and clock.elapsed() < give_up_at:
         for pid in members:
             with suppress(ProcessLookupError, PermissionError):
@@ -179,7 +179,7 @@ def _members(noted: _Noted) -> list[int]:
     for entry in os.scandir("/proc") if noted.groups else ():
         if not entry.name.isdigit():
             continue
-        # Gone by now, or somebody else's and not for us to read.
+        # The process may be gone by now, or belong to another user.
         with suppress(OSError, IndexError, ValueError):
             fields = _stat_fields(int(entry.name))
             leader = next((int(each) for each in fields[2:4] if int(each) in noted.groups), None)
@@ -189,10 +189,10 @@ def _members(noted: _Noted) -> list[int]:
 
 
 def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
-    """Whether a process of a noted group or session is of the tick's, and not of one that has the number again.
+    """Whether a process of a noted group or session belongs to the tick, and not to a later group of the same number.
 
-    A process without any mark is ours if the leader is still the one that was noted; if no leader is left, by the trait
-    that its ancestor gave it.
+    A process without a mark is ours if the leader is still the noted one. If no leader is left, it is ours if it has
+    inherited our value of ``oom_score_adj``.
     """
     process = Path(f"/proc/{pid}")
     marks = [each for each in (process / "environ").read_bytes().split(b"\0") if each.startswith(f"{MARK}=".encode())]
@@ -205,7 +205,7 @@ def _is_ours(pid: int, leader: int, noted: _Noted) -> bool:
 
 
 def _stat_fields(pid: int) -> list[str]:
-    # After the name, which may hold blanks and brackets: state, parent, group, session, ...
+    # The name may hold blanks and brackets. After it come state, parent, group, session, ...
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
@@ -217,7 +217,7 @@ def _started(pid: int) -> str:
 
 
 def boot_id() -> str:
-    """What this start of the host is known by; "" where the system does not tell."""
+    """The id of the current boot of this host, or "" if the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -225,9 +225,9 @@ def boot_id() -> str:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Whether the folder, made if need be, is ours alone and can be written: it names what to kill."""
+    """Whether the folder is for this user alone and can be written. Creates it. Its notes name processes to kill."""
     with suppress(OSError):
         make_private(folder)
-    # As who it is at work, with its capabilities: plain access() asks for who has started it.
+    # Asks for the effective user with its capabilities; plain access() asks for the real user.
     may_write = os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
     return bool(boot_id()) and is_private(folder) and may_write

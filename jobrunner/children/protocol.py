@@ -1,6 +1,6 @@
-"""What a child may say, checked once, where it comes in: everything after it works with typed values.
+"""Checks every frame from a child once, on arrival, so that all other code works with typed values.
 
-A handler can write any frame into the channel of its child. What makes no sense is dropped, or that part of it.
+A handler can write any frame into the channel of its child. An invalid frame, or an invalid part of one, is dropped.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from jobrunner.backoff import Backoff
 from jobrunner.children.frames import Frame
-from jobrunner.children.messages import NOT_BEGUN, Heard, ImportFailed, Importing, Output, Progress, Report
+from jobrunner.children.messages import NOT_BEGUN, CancelReceived, ImportFailed, Importing, Output, Progress, Report
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.errors import BadPayload, JobrunnerError
 from jobrunner.jobs.payload import check_payload
@@ -28,19 +28,19 @@ _MODULE_CHARACTERS = 1_000
 
 
 class Handshake(NamedTuple):
-    """What a child has said that is ready, checked. The fields are those of ``messages.Ready``."""
+    """The checked handshake of a child. The fields are those of ``messages.Ready``."""
 
     policies: list[Policy]
     schedules: list[dict[str, Any]]
     misfits: list[str | None]
 
 
-OfRun: TypeAlias = Progress | Output | Heard | Report
+OfRun: TypeAlias = Progress | Output | CancelReceived | Report
 OfChild: TypeAlias = Importing | ImportFailed | Handshake
 
 
 def of_child(frame: Frame) -> OfChild | None:
-    """What a child says while it starts; None: nothing to go by."""
+    """The message of a child that starts. None means that the frame is invalid."""
     kind = frame.get("kind")
     if kind == "importing":
         module = _text(frame.get("module"), _MODULE_CHARACTERS)
@@ -53,9 +53,9 @@ def of_child(frame: Frame) -> OfChild | None:
 
 
 def of_run(frame: Frame, result_limit: int) -> OfRun | None:
-    """What a child says of a run; None: nothing to go by. ``result_limit`` is how many bytes a result may have.
+    """The message of a child about a run. None means that the frame is invalid.
 
-    Whether the run is that child's is for the caller to look up: here no runs are known.
+    ``result_limit`` is how many bytes a result may have. The caller checks whether the child works on that run.
     """
     run_id = frame.get("run_id")
     if type(run_id) is not int or not 0 < run_id <= _LARGEST_ID:
@@ -70,14 +70,14 @@ def of_run(frame: Frame, result_limit: int) -> OfRun | None:
             return None
     if kind == "output":
         text = frame.get("text")
-        # More than its tail nobody keeps.
+        # Only the tail of an output is kept.
         return Output(run_id, text[-TAIL_BYTES:]) if isinstance(text, str) else None
-    return Heard(run_id) if kind == "heard" else None
+    return CancelReceived(run_id) if kind == "cancel_received" else None
 
 
 def _handshake(frame: Frame) -> Handshake | ImportFailed:
     try:
-        policies = [_policy(data) for data in frame["policies"]]
+        policies = [policy_of(data) for data in frame["policies"]]
         schedules = [dict(data) for data in frame.get("schedules", ())]
         misfits = [None if each is None else str(each) for each in frame.get("misfits", ())]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, JobrunnerError):
@@ -85,43 +85,37 @@ def _handshake(frame: Frame) -> Handshake | ImportFailed:
     return Handshake(policies, schedules, misfits)
 
 
-def _policy(data: dict[str, Any]) -> Policy:
-    told = Policy.from_data(data)
-    if not isinstance(told.job_type, str) or type(told.is_async) is not bool:
-        raise ValueError(told)
-    # By the rules that it came from: its handler's decorator has gone by them, too.
-    return make_policy(
-        told.job_type,
-        max_attempts=told.max_attempts,
-        timeout="none" if told.timeout is None else told.timeout,
-        backoff=_backoff(told.backoff),
-        kill_after=told.kill_after,
-        concurrency=told.concurrency,
-        is_async=told.is_async,
-        max_waiting=told.max_waiting,
-        when_full=told.when_full,
-        on_stop=told.on_stop,
-    )
+def policy_of(data: dict[str, Any]) -> Policy:
+    """A policy from its ``as_data``, checked by the rules of the decorator.
+
+    Raises JobrunnerError, KeyError, TypeError or ValueError for what is no policy.
+    """
+    parts = dict(data)
+    timeout, kill_after = parts.pop("timeout_seconds"), parts.pop("kill_after_seconds")
+    if not isinstance(parts["job_type"], str) or type(parts["is_async"]) is not bool:
+        raise ValueError(parts)
+    parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
+    return make_policy(**{**parts, "backoff": _backoff(Backoff.from_data(parts["backoff"]))})
 
 
-def _backoff(told: Backoff) -> Backoff:
-    numbers = [_number(each) for each in (*told.seconds, told.exponent, told.cap_seconds, told.jitter)]
-    if told.shape not in ("fixed", "exponential", "waits", "polynomial") or not told.seconds:
-        raise ValueError(told)
+def _backoff(reported: Backoff) -> Backoff:
+    numbers = [_number(each) for each in (*reported.seconds, reported.exponent, reported.cap_seconds, reported.jitter)]
+    if reported.shape not in ("fixed", "exponential", "waits", "polynomial") or not reported.seconds:
+        raise ValueError(reported)
     if any(number is None or not 0 <= number <= _LONGEST_WAIT_SECONDS for number in numbers):
-        raise ValueError(told)
-    if told.jitter > 1 or told.exponent > 1000:
-        raise ValueError(told)
-    return told
+        raise ValueError(reported)
+    if reported.jitter > 1 or reported.exponent > 1000:
+        raise ValueError(reported)
+    return reported
 
 
 def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
     outcome = frame.get("outcome")
     ended_at = _number(frame.get("ended_at"))
-    was_told, is_last = frame.get("was_told") is True, frame.get("is_last") is True
+    was_asked_to_stop, is_last = frame.get("was_asked_to_stop") is True, frame.get("is_last") is True
     if outcome == "succeeded":
         result = _result(frame.get("result"), result_limit)
-        return Report(run_id, outcome, ended_at, result=result, was_told=was_told, is_last=is_last)
+        return Report(run_id, outcome, ended_at, result=result, was_asked_to_stop=was_asked_to_stop, is_last=is_last)
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         return Report(run_id, "failed", ended_at, error_type="bad_report", error="its child's report makes no sense")
     wait_seconds = _number(frame.get("wait_seconds"))
@@ -135,7 +129,7 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
         _text(frame.get("error_type"), _TYPE_CHARACTERS),
         _text(frame.get("error"), _MESSAGE_CHARACTERS),
         _text(frame.get("traceback"), _TRACEBACK_CHARACTERS),
-        was_told=was_told,
+        was_asked_to_stop=was_asked_to_stop,
         is_last=is_last,
     )
 
@@ -143,7 +137,7 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
 def _result(value: object, limit_bytes: int) -> object:
     if value is None:
         return None
-    # The child has checked it; but what comes through the channel is a handler's to forge.
+    # The child has checked it, but a handler may have forged the frame.
     try:
         return check_payload({"result": value}, limit_bytes)["result"]
     except (BadPayload, RecursionError):

@@ -1,4 +1,4 @@
-"""A child that runs handlers, as its parent sees it: spawn, talk, listen."""
+"""A child that runs handlers, on the parent's side: start it, send to it, receive from it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _STACKS_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChildPlan:
-    """What every child of a tick is started with. ``mark`` is how its descendants are known in the environment.
+    """What every child of a tick is started with. ``mark`` in the environment identifies the processes that it starts.
 
-    ``reserved`` are the job types that no handler may have, since they are commands. ``schedules``: the greeting is to
-    hold those of the handlers, which a tick has no use for; ``payloads``: also which of these, each with its job type,
-    do not fit their handlers. ``page`` is where it notes which runs have been begun. ``result_limit`` is how many bytes
-    a result may have.
+    ``reserved`` are the job types of commands, which no handler may have. If ``schedules`` is set, the handshake holds
+    the schedules of the handlers; a tick does not need them. For each of ``payloads``, a job type and a payload, the
+    handshake says whether it fits the handler. In ``page`` the child notes which runs have begun. ``result_limit`` is
+    how many bytes a result may have.
     """
 
     imports: tuple[str, ...]
@@ -57,23 +57,23 @@ class ChildPlan:
 
 
 class ChildProcess(Process):
-    """A child with a channel for frames, a line of runs, a pipe for its output and a file for stack dumps.
+    """A child with a channel for frames, a prefetch queue, a pipe for its output and a file for stack dumps.
 
-    The line is a pair of sockets with a message for each run. The parent keeps both ends: what the child has not taken
-    yet, nobody but the kernel has, and the parent can take back.
+    The queue is a pair of sockets with one message for each run. The parent keeps both ends, so it can recall the runs
+    that the child has not read yet.
     """
 
     def __init__(self, plan: ChildPlan) -> None:
         ours, theirs = socket.socketpair()
-        self._line, self._line_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._queue, self._queue_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._stacks = nameless_file("jobrunner-stacks")
-        # Appended to: after a truncation the child writes at the start again, not where it was.
+        # In append mode the child writes at the start again after the file is truncated.
         fcntl.fcntl(self._stacks, fcntl.F_SETFL, fcntl.fcntl(self._stacks, fcntl.F_GETFL) | os.O_APPEND)
-        # Where the child notes whose code its event loop is running, readable also after its death.
-        self._turn = nameless_file("jobrunner-turn")
+        # In this file the child notes which run its event loop is running. The parent reads it also after its death.
+        self._running_file = nameless_file("jobrunner-running")
         with suppress(OSError):  # not one byte may be written where RLIMIT_FSIZE is 0
-            os.ftruncate(self._turn.fileno(), 8)
-        descriptors = (theirs.fileno(), self._line_end.fileno(), self._stacks.fileno(), self._turn.fileno())
+            os.ftruncate(self._running_file.fileno(), 8)
+        descriptors = (theirs.fileno(), self._queue_end.fileno(), self._stacks.fileno(), self._running_file.fileno())
         page = () if plan.page.descriptor is None else (plan.page.descriptor,)
         mark = f"\0jobrunner {secrets.token_hex(16)}\n".encode()
         self._sections = Sections(mark)
@@ -93,11 +93,11 @@ class ChildProcess(Process):
             theirs.close()
         self._channel = ours
         self._inbox = Inbox()
-        self._called_back: list[int] = []
+        self._recalled: list[int] = []
         self._outgoing = bytearray()
         self._waiting_since = 0.0
-        self.silent_since: float | None = None
-        self.killed_as_silent = False
+        self.channel_lost_at: float | None = None
+        self.was_killed_without_channel = False
         app_dir = str(plan.app_dir) if plan.app_dir else None
         self.send(Hello(plan.imports, mark.hex(), app_dir, plan.reserved, plan.schedules, plan.payloads))
 
@@ -107,9 +107,9 @@ class ChildProcess(Process):
         return self._output_end, self._channel.fileno()
 
     def send(self, message: ToChild) -> None:
-        """Tell the child something, without ever waiting for it: what it does not take now is kept for ``flush``.
+        """Send a message without waiting; what the child does not take now is kept for ``flush``.
 
-        A child that writes while nobody reads would else wait for a parent that waits for it.
+        If the parent waited while the child waits to write, both would wait for ever.
         """
         if not self._outgoing:
             self._waiting_since = clock.elapsed()
@@ -117,7 +117,7 @@ class ChildProcess(Process):
         self.flush()
 
     def flush(self) -> None:
-        """Send on what the child takes by now."""
+        """Send as much of the rest as the child takes now."""
         try:
             while self._outgoing:
                 taken = self._channel.send(self._outgoing[:_SEND_BYTES], socket.MSG_DONTWAIT)
@@ -125,65 +125,65 @@ class ChildProcess(Process):
                 self._waiting_since = clock.elapsed()
         except BlockingIOError:
             if clock.elapsed() - self._waiting_since > _SEND_SECONDS:
-                self._fall_silent()
+                self._lose_channel()
         except OSError:
-            self._fall_silent()
+            self._lose_channel()
 
     @property
     def is_waiting(self) -> bool:
         """Whether something is left to ``flush``."""
-        return bool(self._outgoing) and self.silent_since is None
+        return bool(self._outgoing) and self.channel_lost_at is None
 
     def receive(self) -> list[Frame]:
-        """The frames that have arrived. After nonsense or a hang-up the child is silent for good."""
+        """The frames that have arrived. After an invalid frame or a closed channel nothing more is received."""
         frames: list[Frame] = []
         try:
             for _ in range(_MOST_READS):
                 data = self._channel.recv(_READ_BYTES, socket.MSG_DONTWAIT)
                 frames += self._inbox.feed(data)
                 if not data or self._inbox.is_broken:
-                    self._fall_silent()
+                    self._lose_channel()
                 if len(data) < _READ_BYTES or self._inbox.is_broken:
                     break
         except BlockingIOError:
             pass
         except (OSError, BrokenFrame):
-            self._fall_silent()
+            self._lose_channel()
         return frames
 
-    def has_unheard(self) -> bool:
+    def has_unread(self) -> bool:
         """Whether something has arrived that ``receive`` has not taken yet."""
         with suppress(OSError):
             return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         return False
 
     def prefetch(self, start: StartRun) -> bool:
-        """Put a run behind those that the child has. False: it is too long for the line, or the line is full."""
+        """Add a run to the queue. False means that the message is too long, or that the queue is full."""
         message = encode_message(frame_of(start))
         if len(message) > LONGEST_PREFETCHED_BYTES:
             return False
         try:
-            self._line.send(message, socket.MSG_DONTWAIT)
+            self._queue.send(message, socket.MSG_DONTWAIT)
         except OSError:
             return False
         return True
 
     def recall(self) -> list[int]:
-        """Take back the runs that the child has not begun; their ids. Whatever else it got, it has at least received.
+        """Recall the runs that the child has not taken from the queue; returns their ids.
 
-        When it takes a run, it has sent its report about the one before.
+        All other runs were received. The child sends its report about a run before it takes the next one.
         """
         with suppress(BlockingIOError):
-            while message := self._line_end.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT):
-                self._called_back.append(int(decode(message)["run_id"]))
-        run_ids, self._called_back = self._called_back, []
+            while message := self._queue_end.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT):
+                self._recalled.append(int(decode(message)["run_id"]))
+        run_ids, self._recalled = self._recalled, []
         return run_ids
 
-    def _fall_silent(self) -> None:
-        if self.silent_since is None:
-            self.silent_since = clock.elapsed()
-            # It may live on for a moment, and would begin what nobody would hear of.
-            self._called_back = self.recall()
+    def _lose_channel(self) -> None:
+        if self.channel_lost_at is None:
+            self.channel_lost_at = clock.elapsed()
+            # The child may still run for a moment. It must not begin a run that it could not report.
+            self._recalled = self.recall()
 
     @property
     def tail(self) -> Tail:
@@ -193,11 +193,11 @@ class ChildProcess(Process):
         self._sections.add(data)
 
     def next_section(self) -> None:
-        """The run at work has ended, and all that it wrote was read: what follows is the next one's."""
-        self._sections.turn()
+        """Count the following output for the next run. Call it when all output of the ended run was read."""
+        self._sections.next_section()
 
     def forget_output(self) -> None:
-        """Nobody is at work: what it has written since is no run's."""
+        """Drop the output that the child wrote while no run was at work."""
         self.tail.clear()
         with suppress(OSError):
             os.ftruncate(self._stacks.fileno(), 0)
@@ -206,15 +206,15 @@ class ChildProcess(Process):
         return os.pread(self._stacks.fileno(), _STACKS_BYTES, 0).decode("utf-8", "replace") or None
 
     def ask_for_stacks(self) -> None:
-        """Have the child write its stacks, even while a handler holds the interpreter lock."""
+        """Ask the child to write its stacks. This works even while a handler holds the interpreter lock."""
         self._signal(signal.SIGUSR2, group=False)
 
     def running_run_id(self) -> int | None:
-        """The run whose code the child's event loop is in, or was in when it died; None: nobody's."""
-        return int.from_bytes(os.pread(self._turn.fileno(), 8, 0), "little") or None
+        """The run whose code the child's event loop is in, or was in when the child died. None means no run."""
+        return int.from_bytes(os.pread(self._running_file.fileno(), 8, 0), "little") or None
 
-    def hang_up(self) -> None:
-        """Close the channel: an idle child ends by itself."""
+    def close_channel(self) -> None:
+        """Close the channel. Then an idle child ends by itself."""
         self._channel.close()
 
     def close(self) -> None:
@@ -223,5 +223,5 @@ class ChildProcess(Process):
         self._close_all()
 
     def _close_all(self) -> None:
-        for each in (self._line, self._line_end, self._stacks, self._turn):
+        for each in (self._queue, self._queue_end, self._stacks, self._running_file):
             each.close()

@@ -1,4 +1,4 @@
-"""The processes of one tick: children that start, idle or work, commands; and one place to wait for all of them."""
+"""The processes of one tick: children that start, are idle or work, and commands. One place waits for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.command_child import CommandLine, CommandProcess
-from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.messages import Importing, Report
 from jobrunner.children.process import Process, describe_exit
 from jobrunner.children.process_groups import GroupFile
@@ -20,8 +20,8 @@ from jobrunner.children.protocol import Handshake, OfChild, of_child, of_run
 from jobrunner.children.python_child import ChildPlan, ChildProcess
 from jobrunner.text import one_line
 
-_GOODBYE_SECONDS = 1.0
-_UNBURIED_SECONDS = 5.0
+_EXIT_SECONDS = 1.0
+_REAP_SECONDS = 5.0
 _DYING_SECONDS = 0.5
 
 
@@ -32,7 +32,7 @@ class _Start:
 
 
 class Supervisor:
-    """Owns the processes. Use it from the main thread only; ``wake`` may be called from anywhere."""
+    """Owns the processes. Use it from the main thread only; any thread may call ``wake``."""
 
     def __init__(self, plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> None:
         self._plan = plan
@@ -49,12 +49,12 @@ class Supervisor:
 
     @property
     def page(self) -> BegunPage:
-        """Where it is noted which runs have been begun."""
+        """The page in which children note which runs have begun."""
         return self._plan.page
 
     @property
     def children(self) -> int:
-        """How many children there are. One that is being killed still is one."""
+        """How many children there are, including those that are being killed."""
         return sum(isinstance(process, ChildProcess) for process in self._all)
 
     @property
@@ -73,14 +73,14 @@ class Supervisor:
             os.write(self.wake_descriptor, b"\0")
 
     def spawn(self) -> None:
-        """Start a child; a later poll tells when it is ready. Raises OSError when the host cannot start any."""
+        """Start a child; a later ``poll`` reports when it is ready. Raises OSError when the host cannot start it."""
         child = ChildProcess(self._plan)
-        # Noted before it can have children of its own: it has not been told what to import yet.
+        # Its group is noted before it can start processes: it does not import anything until it gets the next message.
         self._watch(child)
         self._starting[child] = _Start()
 
     def start_command(self, line: CommandLine) -> CommandProcess:
-        """Start a command; a later poll tells of its end. Raises OSError when the host cannot start any."""
+        """Start a command; a later ``poll`` reports its end. Raises OSError when the host cannot start it."""
         process = CommandProcess(line, self._plan.mark)
         self._watch(process)
         process.go()
@@ -93,25 +93,25 @@ class Supervisor:
             self._selector.register(descriptor, selectors.EVENT_READ, process)
 
     def watch(self, descriptor: int) -> None:
-        """Have a poll end when the descriptor is readable, too."""
+        """Make ``poll`` return also when the descriptor is readable."""
         self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
 
     def acquire(self) -> ChildProcess:
-        """Take an idle child for work; its output begins anew."""
+        """Take an idle child for work and drop its earlier output."""
         child = self.idle.pop(0)
         child.forget_output()
         return child
 
     def release(self, child: ChildProcess) -> None:
-        """The child has done its work and is idle again, unless it has died since, or is about to."""
-        if child in self._all and child.silent_since is None and not child.is_being_killed:
+        """Make the child idle again, unless it has died or is being killed."""
+        if child in self._all and child.channel_lost_at is None and not child.is_being_killed:
             child.forget_output()
             self.idle.append(child)
 
     def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
-        """Wait for something to happen, at most that long, and tell what; first let so much time pass in any case."""
+        """Wait for events and return them. First sleep for ``gathering_seconds``, so that more events come together."""
         events: list[Event] = []
-        self._ask_who_can_write()
+        self._register_writers()
         if gathering_seconds > 0:
             time.sleep(gathering_seconds)
         for key, ready in self._selector.select(max(0.0, timeout_seconds - gathering_seconds)):
@@ -119,27 +119,27 @@ class Supervisor:
             if process is None:
                 self._drain_wake()
             elif not isinstance(process, Process):
-                # Whoever has it watched looks what it is.
+                # The caller of ``watch`` reads from this descriptor.
                 continue
             elif isinstance(process, ChildProcess) and key.fd != self._all[process][0]:
                 if ready & selectors.EVENT_READ:
-                    events.extend(self._listen(process))
+                    events.extend(self._receive(process))
             elif not process.read_output():
                 self.unwatch(key.fd)
         events.extend(self._reap())
         return events
 
     def close(self) -> None:
-        """End all: the idle children by hanging up, whatever is left after a second by force."""
+        """End all processes. Idle children end when their channel is closed; what is left after a second is killed."""
         for process, descriptors in self._all.items():
             if isinstance(process, ChildProcess) and process in self.idle:
                 self.unwatch(descriptors[1])
-                process.hang_up()
+                process.close_channel()
             else:
                 process.kill()
-        deadline = clock.elapsed() + _GOODBYE_SECONDS
+        deadline = clock.elapsed() + _EXIT_SECONDS
         forced = False
-        while self._all and clock.elapsed() < deadline + _UNBURIED_SECONDS:
+        while self._all and clock.elapsed() < deadline + _REAP_SECONDS:
             if not forced and clock.elapsed() >= deadline:
                 forced = True
                 for process in self._all:
@@ -153,36 +153,36 @@ class Supervisor:
         os.close(self.wake_descriptor)
 
     def kill_all(self) -> None:
-        """End every process by force, and wait for that: what they worked on is to be somebody else's next."""
+        """Kill every process and wait until they are dead, because another tick may start their runs next."""
         for process in self._all:
             process.kill()
-        deadline = clock.elapsed() + _UNBURIED_SECONDS
+        deadline = clock.elapsed() + _REAP_SECONDS
         while not all(process.poll() for process in self._all) and clock.elapsed() < deadline:
             time.sleep(0.005)
 
-    def listen(self, child: ChildProcess) -> list[Said]:
-        """What a child at work has said by now."""
-        return [event for event in self._listen(child) if isinstance(event, Said)]
+    def receive(self, child: ChildProcess) -> list[Reported]:
+        """The messages about runs that a child has sent by now."""
+        return [event for event in self._receive(child) if isinstance(event, Reported)]
 
-    def _listen(self, child: ChildProcess) -> Iterator[Event]:
+    def _receive(self, child: ChildProcess) -> Iterator[Event]:
         has_read_output = False
         for frame in child.receive():
             start = self._starting.get(child)
             if start is not None:
-                yield from self._shake_hands(child, start, of_child(frame))
+                yield from self._take_handshake(child, start, of_child(frame))
             elif (message := of_run(frame, self._plan.result_limit)) is not None:
                 if isinstance(message, Report) and not has_read_output:
-                    # What a run has written came before its report; by now it is all there.
+                    # A run writes its output before its report, so all of it can be read now.
                     has_read_output = True
                     child.read_output()
-                yield Said(child, message)
-        if child.silent_since is not None and child in self._all:
+                yield Reported(child, message)
+        if child.channel_lost_at is not None and child in self._all:
             self.unwatch(self._all[child][1])
             if child in self.idle:
-                # It is dying, or will be killed: nobody's work is to be given to it.
+                # It is dying or will be killed, so it must get no run.
                 self.idle.remove(child)
 
-    def _shake_hands(self, child: ChildProcess, start: _Start, message: OfChild | None) -> Iterator[Event]:
+    def _take_handshake(self, child: ChildProcess, start: _Start, message: OfChild | None) -> Iterator[Event]:
         if isinstance(message, Importing):
             start.module = message.module
         elif isinstance(message, Handshake):
@@ -193,8 +193,8 @@ class Supervisor:
             start.error = message.error
             child.kill()
 
-    def _ask_who_can_write(self) -> None:
-        """Have the next wait end as soon as a child takes more of what it is to be sent."""
+    def _register_writers(self) -> None:
+        """Make the next wait end as soon as a child takes more of the data that is left to send."""
         for process, descriptors in self._all.items():
             if isinstance(process, ChildProcess):
                 process.flush()
@@ -207,12 +207,12 @@ class Supervisor:
         for process in list(self._all):
             if isinstance(process, ChildProcess):
                 self._kill_if_late(process)
-                self._kill_if_silent(process)
+                self._kill_if_channel_lost(process)
             if process.poll():
                 process.read_output()
                 if isinstance(process, ChildProcess):
-                    # Its last words may have come after this poll's look at its channel.
-                    yield from self._listen(process)
+                    # Its last messages may have arrived after this poll has read its channel.
+                    yield from self._receive(process)
                 yield from self._forget(process)
 
     def _kill_if_late(self, child: ChildProcess) -> None:
@@ -222,12 +222,12 @@ class Supervisor:
             start.error = f"it did not finish within {self._start_limit:g}s"
             child.kill()
 
-    def _kill_if_silent(self, child: ChildProcess) -> None:
-        # A child that is dying hangs up a moment before it is dead. One that lives on had its descriptors closed
-        # by a handler, or wrote nonsense: nothing more can be heard from it.
-        since = child.silent_since
-        if since is not None and not child.killed_as_silent and clock.elapsed() - since > _DYING_SECONDS:
-            child.killed_as_silent = not child.poll()
+    def _kill_if_channel_lost(self, child: ChildProcess) -> None:
+        # When a child ends, its channel closes a moment before it is dead. If it is still alive after that, a handler
+        # has closed its descriptors or has sent invalid frames. Then it cannot report any more.
+        since = child.channel_lost_at
+        if since is not None and not child.was_killed_without_channel and clock.elapsed() - since > _DYING_SECONDS:
+            child.was_killed_without_channel = not child.poll()
             child.kill()
 
     def _forget(self, process: Process) -> Iterator[Event]:
@@ -244,7 +244,7 @@ class Supervisor:
         process.close()
 
     def unwatch(self, descriptor: int) -> None:
-        """Wait for it no more; nothing where nobody did."""
+        """Undo ``watch``. Does nothing for a descriptor that is not watched."""
         with suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
 
@@ -257,12 +257,12 @@ class Supervisor:
 def _why_not_started(child: ChildProcess, start: _Start) -> str:
     what = f"importing the handler module {start.module!r}" if start.module else "starting"
     why = start.error or f"the child {describe_exit(child.exit_status)}"
-    # What a module raises may hold anything; this goes into the trail, a log and a terminal.
+    # The error of a module may hold any characters. This text goes into a table, a log and a terminal.
     return one_line(f"{what} failed: {why}")
 
 
 def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> Ready | StartFailed:
-    """Start one child only to learn what its handlers say; by the time this returns it has left."""
+    """Start one child to get its handshake, and end it before this returns."""
     supervisor = Supervisor(plan, groups, start_limit_seconds)
     try:
         supervisor.spawn()

@@ -1,6 +1,6 @@
-"""When a tick cannot go on: what it has in hand is returned at once, charged to nobody.
+"""Returns all runs in hand, uncharged, when a tick cannot go on.
 
-Nothing here trusts the state in which the main loop was left. The hand has every lease that is held.
+This code does not depend on the state of the main loop. It uses only the hand, which has every lease that is held.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _RELEASED = AttemptResult(
 
 
 def abandon(context: TickContext, hand: Hand, finalizer: Finalizer) -> None:
-    """Return every run in hand; those whose handlers may have begun, and must be dead by now, as stopped attempts.
+    """Write the results that are known, then return every other run in hand.
 
-    What has ended is written first. Raises nothing: what cannot be returned is recovered when its lease is over.
+    A run whose handler may have begun gets a released attempt; the caller must have killed all handlers. Raises
+    nothing: a run that cannot be returned is recovered when its lease expires.
     """
     _try(context.log, partial(_write_what_has_ended, finalizer))
     held = hand.renewable()
@@ -53,5 +54,5 @@ def _write_what_has_ended(finalizer: Finalizer) -> None:
 def _try(log: Log, work: Callable[[], object]) -> None:
     try:
         work()
-    except Exception as error:  # noqa: BLE001 - the others are to be returned all the same
-        log.error("hand back", result="failed", error=f"{type(error).__name__}: {error}"[:500])
+    except Exception as error:  # noqa: BLE001 - the others must be returned all the same
+        log.error("return runs", result="failed", error=f"{type(error).__name__}: {error}"[:500])

@@ -1,7 +1,7 @@
-"""One run's life in this tick, top to bottom: handed over, watched, stopped if need be, ended.
+"""One attempt at a run, from its start to its result, and the steps that stop it.
 
-The attempt knows the clock and its child; it does not know the database. What it makes of an end is an
-``AttemptResult``; the finalizer writes that.
+An attempt knows the clock and its process; it does not know the database. It makes an ``AttemptResult`` of its end,
+and the finalizer writes that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopReason(Enum):
-    """StopReason a handler is being stopped. Noted before the first signal, so that its death is never a riddle."""
+    """Why a handler is being stopped. It is noted before the first signal, so that the cause of a death is known."""
 
     TIMEOUT = "it ran out of time"
     CANCEL = "its cancellation was requested"
@@ -36,9 +36,9 @@ class StopReason(Enum):
 
 
 class Attempt:
-    """A claimed run in the hands of a process: its clock, and the steps by which it is stopped.
+    """A claimed run that a process works on: its time limit, and the steps that stop it.
 
-    Make it before the process is told, so that its clock is never behind. ``began_at`` None: now.
+    Create it before the process gets the run, so that its time does not begin too late. ``began_at`` None means now.
     """
 
     def __init__(self, run: ClaimedRun, policy: Policy, process: Process, began_at: float | None = None) -> None:
@@ -48,7 +48,7 @@ class Attempt:
         self.tail: Tail = process.tail
         self.began_at = clock.elapsed() if began_at is None else began_at
         self.stopping: StopReason | None = None
-        # It did not succeed, and perhaps only because the service manager has told every process to stop.
+        # It did not succeed, perhaps only because a service manager has stopped all processes.
         self.is_doubtful = False
         self._ends_at = None if run.timeout is None else self.began_at + run.timeout.total_seconds()
         self._signals: list[tuple[float, str]] = []
@@ -60,18 +60,19 @@ class Attempt:
         return self._bytes_seen != before
 
     def stop(self, why: StopReason, within: timedelta | None = None) -> bool:
-        """Begin to stop the handler: SIGTERM now, an exception inside it after half, SIGKILL after the whole time.
+        """Begin to stop the handler; False if it is being stopped already.
 
-        ``within`` None: the type's ``kill_after``; zero kills at once. The first reason stands, unless the
-        lease is gone: then nobody must work on, whatever came before. False: it is being stopped already.
+        It gets SIGTERM now, an exception after half of ``within``, and SIGKILL after all of it. None means the type's
+        ``kill_after``; zero kills at once. The first reason stays. Only a lost lease replaces it, because then the
+        handler must not go on.
         """
         if self.stopping is not None and (why is not StopReason.LEASE_LOST or self.stopping is StopReason.LEASE_LOST):
             return False
         self.stopping = why
         now = clock.elapsed()
         seconds = (self.policy.kill_after if within is None else within).total_seconds()
-        # The stacks a moment before: with two signals pending at once the kernel gives the second to another thread
-        # than the main one, which then sleeps on.
+        # The stacks are asked for a moment earlier: if two signals are pending at once, the kernel gives the second to
+        # another thread, and the main thread goes on sleeping.
         asked_at = now + min(_STACKS_SECONDS, seconds / 4) if why is StopReason.TIMEOUT else now
         self._signals = [(asked_at, "ask"), (now + seconds / 2, "interrupt"), (now + seconds, "kill")]
         if why is StopReason.TIMEOUT:
@@ -82,17 +83,17 @@ class Attempt:
         return True
 
     def advance(self) -> None:
-        """Take the step of stopping that is due by now."""
+        """Take the steps of stopping that are due."""
         now = clock.elapsed()
         while self._signals and self._signals[0][0] <= now:
             self._send(self._signals.pop(0)[1])
 
     def is_overdue(self) -> bool:
-        """Whether its time is over, stopped or not."""
+        """Whether its timeout has passed, stopped or not."""
         return self._ends_at is not None and clock.elapsed() >= self._ends_at
 
     def next_step_at(self) -> float | None:
-        """When it is to be stopped, or to take the next step of that; None: nothing is planned."""
+        """When its timeout passes, or when the next step of stopping is due. None means that nothing is planned."""
         return self._signals[0][0] if self._signals else (None if self.stopping else self._ends_at)
 
     def _send(self, step: str) -> None:
@@ -105,13 +106,13 @@ class Attempt:
         else:
             self.process.kill()
 
-    def hear(self, message: OfRun) -> None:
-        """What the child says of this run that is neither progress nor report. There is nothing to expect."""
+    def receive(self, message: OfRun) -> None:
+        """Take a message that is neither progress nor report. A plain attempt expects none."""
 
     def reported(self, report: Report) -> AttemptResult:
-        """What the child's own report means."""
+        """The result by the child's report."""
         if report.outcome == "succeeded":
-            # Done is done, also after a request to stop: doing it again would be worse.
+            # Also after a request to stop: the work is done, and doing it again would be worse.
             return AttemptResult(Outcome.SUCCEEDED, output=self.tail.text(), result=report.result)
         ending = AttemptResult(
             outcome=Outcome.FAILED,
@@ -122,7 +123,7 @@ class Attempt:
         )
         if self.stopping is not None:
             return self._stopped(ending)
-        self.is_doubtful = report.was_told
+        self.is_doubtful = report.was_asked_to_stop
         if report.outcome == "incompatible":
             return replace(ending, outcome=Outcome.INCOMPATIBLE)
         if report.outcome in ("discarded", "snoozed"):
@@ -131,10 +132,10 @@ class Attempt:
         return replace(ending, wait=wait)
 
     def died(self) -> AttemptResult:
-        """What the death of the process means."""
+        """The result by the death of the process."""
         is_late = self._ends_at is not None and clock.elapsed() >= self._ends_at
         if self.stopping is None and is_late and self.process.exit_status == -signal.SIGALRM:
-            # Its own last resort: this tick stood still when it should have stopped it.
+            # The kernel's alarm has ended it, because this tick stalled when it should have stopped it.
             self.stopping = StopReason.TIMEOUT
         ending = self._crashed()
         if self.stopping is not None:
@@ -146,14 +147,14 @@ class Attempt:
         return ending.exit_signal in STOP_SIGNALS
 
     def stopped_with_its_tick(self, ending: AttemptResult) -> AttemptResult:
-        """What it means that it ended so at the moment when the tick, too, was told to stop."""
+        """The result if it ended at the moment when the tick, too, got a stop signal."""
         self.stopping = StopReason.SHUTDOWN
         return self._stopped(ending)
 
     def _crashed(self) -> AttemptResult:
         status = self.process.exit_status
-        is_silent = isinstance(self.process, ChildProcess) and self.process.killed_as_silent
-        how = "hung up on its parent" if is_silent else describe_exit(status)
+        lost_channel = isinstance(self.process, ChildProcess) and self.process.was_killed_without_channel
+        how = "lost its channel to the tick" if lost_channel else describe_exit(status)
         return AttemptResult(
             outcome=Outcome.CRASHED,
             error_type="crashed",

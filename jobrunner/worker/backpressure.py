@@ -1,4 +1,4 @@
-"""Back-pressure: makes the limits that this host's code states known to the database, which every way in asks."""
+"""Backpressure: writes the limits of this host's code to the database, where every way of enqueueing reads them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jobrunner.worker.context import TickContext
 
 
 def declare_limits(context: TickContext, policies: Sequence[Policy]) -> None:
-    """Write what differs; a type that has no limit any more loses that of its row. Raises DatabaseUnavailable.
+    """Write the limits that differ; remove those of types that no longer have one. Raises DatabaseUnavailable.
 
-    Hosts with different code in turn write different limits: the last one to say so counts.
+    Hosts with different code write different limits in turn. The last one counts.
     """
     differing = context.database.read(partial(backpressure.differing, policies=policies))
     if not differing:

@@ -1,6 +1,6 @@
-"""How many rows one write takes on: twice as many while that is quick, one where a write had to be cut. Pure.
+"""How many rows one write takes: twice as many after a quick write, one after a write that was cut. Pure.
 
-What is cut is not over on the server for a while, and holds its rows: better never to come so far.
+After a write is cut, the server may work on it for a while and keep its rows locked. So batches must not get too large.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from jobrunner.errors import DatabaseHeld, DatabaseUnavailable
 
 _QUICK_SHARE = 1 / 16
 _CUT_SHARE = 1 / 8
-"""Of the lease: a call is cut after a quarter of it. A connection that was refused or broke is told from that."""
+"""Of the lease. A call is cut after a quarter of it; a connection that was refused or broke fails sooner than this."""
 
 
 class BatchSize:
-    """``size`` is how many to take next, between one and ``most``."""
+    """``size`` is how many rows to take next, between one and ``most``."""
 
     def __init__(self, most: int, lease: timedelta, *, first: int = 1) -> None:
         self.size = first
@@ -24,18 +24,18 @@ class BatchSize:
         self._cut_seconds = lease.total_seconds() * _CUT_SHARE
 
     def took(self, seconds: float) -> None:
-        """A write of so many, or the most of what there was, took so long."""
+        """Note how long a write of ``size`` rows took, or of all rows if there were fewer."""
         self.size = min(self._most, self.size * 2) if seconds <= self._quick_seconds else max(1, self.size // 2)
 
     def is_cut(self, error: Exception, seconds: float) -> bool:
-        """Whether a write that has failed after so long was too slow, and did not wait for somebody else's lock."""
+        """Whether a write that failed after this time was too slow, and not waiting for another transaction's lock."""
         is_of_database = isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseHeld)
         return is_of_database and seconds >= self._cut_seconds
 
     def was_cut(self) -> bool:
-        """A write of so many could not be let end, or failed: begin again with one. False: it was one already.
+        """Note that a write was cut or failed: begin again with one row. False means that it was one row already.
 
-        Not with half of them: each such write has stood still for a quarter of a lease, and the tick has other work.
+        The size is not halved, because each such write takes a quarter of a lease, and the tick has other work.
         """
         was_one, self.size = self.size == 1, 1
         return not was_one

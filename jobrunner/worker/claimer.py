@@ -1,4 +1,4 @@
-"""Claiming: takes due runs for this tick, and looks after claims whose COMMIT got no answer."""
+"""Claiming: takes due runs for this tick, returns unstarted runs, and undoes claims whose COMMIT got no answer."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from jobrunner.worker.phase import Phase
 
 _LOOK_AGAIN_SECONDS = 1.0
 _FIRST_CLAIMED, _MOST_HELD = 100, 10_000
-"""Runs in hand: all of them are to be renewed in each beat."""
-_UNTIL_OVER_SECONDS = 0.25
-"""What the handler of a lost lease takes to die, as a rule; else it is waited for as long once more."""
+"""The most runs in hand: each beat renews the leases of all of them."""
+_KILL_SECONDS = 0.25
+"""After this time the handler of a lost lease is usually dead; else the claimer waits as long once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The runs of one claim, in phase WAITING.
 
-    ``permits`` is how many more runs of this tick may be at work on the host. ``may_be_more`` tells that more may be
-    due, since it took as many as it asked for, or failed. ``unreadable`` were claimed without their payloads, which
-    could not be read: they end so.
+    ``permits`` is how many more runs of this tick may be at work on the host. ``may_be_more``: more runs may be due,
+    because the claim got as many as it asked for, or failed. ``unreadable`` are runs whose payloads could not be read:
+    they were claimed without the payloads, and their attempts fail.
     """
 
     runs: list[RunInHand]
@@ -45,10 +45,10 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a claim is to take: up to ``limit`` runs of these types.
+    """What to claim: up to ``limit`` runs of these types.
 
-    ``capacity`` and ``limits`` are as ``room`` and ``most`` of ``ClaimRequest``; ``quarantined`` asks for one of those
-    runs that are alone in their tick.
+    ``capacity`` and ``limits`` mean the same as ``room`` and ``most`` of ``ClaimRequest``. ``quarantined`` asks for a
+    run that must be alone in its tick.
     """
 
     policies: Sequence[Policy]
@@ -59,10 +59,10 @@ class Wanted:
 
 
 class Claimer:
-    """The main thread's claims. Every method that asks the database raises DatabaseUnavailable when it is away."""
+    """Claims and returns runs, in the main thread. Every method that asks the database raises DatabaseUnavailable."""
 
     def __init__(self, context: TickContext, hand: Hand, heartbeat: Heartbeat) -> None:
-        # The async types of this host, whoever claims them: their runs take no permits.
+        # The async types of this host, also those that this tick does not claim: their runs take no permits.
         self.exempt_types: frozenset[str] = frozenset()
         self._context = context
         self._config = context.config
@@ -72,12 +72,12 @@ class Claimer:
         self._log = context.log
         self._unanswered: set[str] = set()
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
-        self._is_next_bare = False
+        self._skips_payload = False
         self._look_at = 0.0
         self._return_at = 0.0
 
     def take(self, wanted: Wanted) -> Claimed:
-        """Claim due runs, charge them, and take them in hand, as far as this host has permits."""
+        """Claim due runs, charge them, and take them in hand, as many as this host has permits for."""
         request = self._request(wanted)
         # Where writers starve each other, every write also renews the leases.
         due = [held.lease for held in self._hand.due()] if self._database.waits_unfairly else []
@@ -87,7 +87,7 @@ class Claimer:
         def work(connection: Connection) -> tuple[Claim, Renewal]:
             nonlocal has_read
             claim = claims.claim(connection, request)
-            # What hangs from here on is the COMMIT: the rows are not to blame.
+            # If the call hangs from here on, the COMMIT is the reason, and not the rows.
             has_read = True
             return claim, holding.renew(connection, due, self._config.lease)
 
@@ -103,7 +103,7 @@ class Claimer:
         except JobrunnerError:
             raise
         except Exception as error:
-            # Whatever the row is, it must not keep the others back.
+            # A row that cannot be read must not stop the tick from claiming the others.
             self._unanswered.remove(request.token)
             self._hand.page.forget_claim(request.token)
             if request.bare:
@@ -126,26 +126,27 @@ class Claimer:
             most=wanted.limits,
             apart=self.exempt_types,
             quarantined=wanted.quarantined,
-            bare=self._is_next_bare,
+            bare=self._skips_payload,
         )
 
     def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Claimed:
-        """A claim was committed."""
+        """Take the runs of a committed claim in hand."""
         self._unanswered.remove(request.token)
-        self._is_next_bare = False
-        again: set[int] = set()
+        self._skips_payload = False
+        still_at_work: set[int] = set()
         if claim.runs:
             self._batch_size.took(clock.elapsed() - sent_at)
-            again = self._heartbeat.lose({run.lease.run_id for run in claim.runs})
+            still_at_work = self._heartbeat.note_lost({run.lease.run_id for run in claim.runs})
         begin_before = sent_at + FENCE_SHARE * self._config.lease.total_seconds()
         runs = []
         for run in claim.runs:
             held = self._hand.take(run, sent_at, begin_before)
             held.takes_permit = run.job_type not in self.exempt_types
-            if run.lease.run_id in again:
-                # Somebody has recovered a run whose handler is still at work here: first that one is to be over.
+            if run.lease.run_id in still_at_work:
+                # Another tick has recovered this run while its old handler is still at work here. The old handler must
+                # end before the run may begin again.
                 self._hand.move(held, Phase.RETURNING)
-                self._return_at = clock.elapsed() + _UNTIL_OVER_SECONDS
+                self._return_at = clock.elapsed() + _KILL_SECONDS
             else:
                 runs.append(held)
         self._hand.page.forget_claim(request.token)
@@ -157,30 +158,30 @@ class Claimer:
         return Claimed(runs, claim.places, may_be_more)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
-        """See to it that the next claim is of one run, and if this one was, of that run without its payload."""
+        """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""
         self._batch_size.size = 1
-        self._is_next_bare = request.limit == 1 and not request.bare
-        told = "without the payload" if self._is_next_bare else "one by one"
-        self._log.warning("claim", result=told, error=first_line_of(error))
+        self._skips_payload = request.limit == 1 and not request.bare
+        result = "without the payload" if self._skips_payload else "one by one"
+        self._log.warning("claim", result=result, error=first_line_of(error))
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
-        """How many runs of these types are due, counted up to ``limit``."""
+        """How many runs of these types are due. Counts up to ``limit`` only."""
         return self._database.read(partial(ticks.count_claimable, policies=policies, limit=limit))
 
     def is_quarantined_due(self) -> bool:
-        """Whether a run is due, of whatever type, that took its owner down twice in a row."""
+        """Whether a run of any type is due whose lease has expired twice in a row."""
         return self._database.read(ticks.is_quarantined_due)
 
     def is_settled(self) -> bool:
-        """Whether it is known what became of every claim, and nothing is left to be returned."""
+        """Whether every claim has an answer, and nothing is left to return."""
         return not self._unanswered and not self._hand.count(Phase.RETURNING)
 
     def may_take(self) -> bool:
-        """Whether nothing is left that must come before the next claim. What somebody has locked can wait."""
+        """Whether nothing must be done before the next claim. Locked rows can be returned later."""
         return not self._unanswered and all(held.is_locked for held in self._hand.in_phase(Phase.RETURNING))
 
     def return_unstarted(self) -> int:
-        """Return what was never begun, uncharged and claimable at once; how many were settled, one way or the other."""
+        """Return unstarted runs, uncharged and claimable at once; how many runs left the hand."""
         if clock.elapsed() < self._return_at:
             return 0
         of_claims: dict[str, list[RunInHand]] = {}
@@ -191,12 +192,12 @@ class Claimer:
     def _return(self, token: str, runs: list[RunInHand]) -> int:
         run_ids = [held.lease.run_id for held in runs]
         try:
-            given = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
+            returned = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
         except DatabaseUnavailable:
             self._return_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
             self._hand.release(*self._expired(runs))
             raise
-        locked = [held for held in runs if held.lease.run_id in given.locked]
+        locked = [held for held in runs if held.lease.run_id in returned.locked]
         for held in locked:
             held.is_locked = True
             self._return_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
@@ -206,14 +207,14 @@ class Claimer:
         return len(settled)
 
     def _expired(self, runs: list[RunInHand]) -> list[RunInHand]:
-        # Whoever recovers those whose lease is over finds them started; there is nothing left to hold.
+        # After the lease has expired, recovery handles the run; this tick can do nothing more for it.
         return [held for held in runs if self._hand.time_left(held) <= 0]
 
     def return_unanswered(self) -> int:
-        """Undo claims whose COMMIT got no answer; how many runs that were.
+        """Undo claims whose COMMIT got no answer; how many runs were returned.
 
-        Such a COMMIT may be applied even much later, when a stopped server goes on. But until then it holds the
-        permits of its host: whoever gets them after it sees what became of it.
+        Such a COMMIT may be applied much later, when a stopped server goes on. Until then its transaction holds the
+        lock on the permits of this host. So after this tick has got that lock, it sees whether the COMMIT was applied.
         """
         if not self._unanswered or clock.elapsed() < self._look_at:
             return 0
@@ -223,14 +224,14 @@ class Claimer:
             claims.hold_places(connection, self._context.owner.host)
             return {token: claims.give_back(connection, token) for token in self._unanswered}
 
-        given = self._database.write(work)
+        returned = self._database.write(work)
         for token in self._unanswered:
             self._hand.page.forget_claim(token)
         self._unanswered.clear()
-        for token, each in given.items():
+        for token, each in returned.items():
             for run_id in each.locked:
                 self._hand.take_to_return(Lease(run_id, token)).is_locked = True
-        runs = sum(each.runs for each in given.values())
+        runs = sum(each.runs for each in returned.values())
         if runs:
             self._log.warning("released", result="unanswered claim given back", runs=runs)
         return runs

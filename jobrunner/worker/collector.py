@@ -1,9 +1,9 @@
-"""Collecting: what the children say of their runs, and what the end of each means."""
+"""Collecting: takes the messages of children about their runs, and decides what the end of each run means."""
 
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.events import Said
+from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Progress, Report
 from jobrunner.children.process import Process
 from jobrunner.lifecycle import AttemptResult
@@ -18,11 +18,11 @@ from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.run_log import log_run
 
 _DOUBT_SECONDS = 0.3
-"""Who tells all processes of a service to stop has told the tick, too, within so long."""
+"""A service manager that stops all processes of a service sends the tick its signal within this time, too."""
 
 
 class Collector:
-    """From what a child says to the finalizer. Main thread only."""
+    """Takes runs from the message of a child to the finalizer. Main thread only."""
 
     def __init__(
         self, context: TickContext, hand: Hand, pools: Pools, dispatcher: Dispatcher, finalizer: Finalizer
@@ -33,18 +33,18 @@ class Collector:
         self._dispatcher = dispatcher
         self._finalizer = finalizer
 
-    def hear(self, said: Said) -> None:
-        """A child has said something about a run. What is not about the run at work there is dropped."""
-        message = said.message
+    def receive(self, reported: Reported) -> None:
+        """Take a child's message about a run. It is dropped if the child does not work on that run."""
+        message = reported.message
         held = self._hand.at_work(message.run_id)
-        if held is None or held.attempt.process is not said.child:
+        if held is None or held.attempt.process is not reported.child:
             return
         if isinstance(message, Progress):
             self._hand.report(held, progress=message.progress)
         elif isinstance(message, Report):
             self._take_report(held, message)
         else:
-            held.attempt.hear(message)
+            held.attempt.receive(message)
 
     def _take_report(self, held: RunInHand, report: Report) -> None:
         step = self._pools.serving(held.run.job_type).ended([held], report)
@@ -53,7 +53,7 @@ class Collector:
         self._take(step)
 
     def reap(self, process: Process) -> None:
-        """A process has ended without a report, as commands do and children should not."""
+        """Take the end of a process that has sent no report. For a command this is usual, for a child it is not."""
         runs = [held for held in self._hand.in_phase(*AT_WORK_PHASES) if held.attempt.process is process]
         self._pools.ask_soon()
         if runs:
@@ -71,14 +71,14 @@ class Collector:
         self._pools.ask_soon()
         held.result = result
         if held.attempt.is_doubtful:
-            # A service manager tells all processes of a service: whether it does, the tick may hear a moment later.
+            # A service manager may be stopping all processes. Then the tick gets its own stop signal a moment later.
             held.doubt_until = clock.elapsed() + _DOUBT_SECONDS
             self.settle_doubts()
         else:
             self._conclude(held, result)
 
     def is_settled(self) -> bool:
-        """Whether it is known what each end means."""
+        """Whether no result is in doubt."""
         return not self._in_doubt()
 
     def next_steps(self) -> list[float]:
@@ -86,7 +86,7 @@ class Collector:
         return [held.doubt_until for held in self._in_doubt() if held.doubt_until is not None]
 
     def settle_doubts(self) -> None:
-        """Decide what was in doubt, as far as that is known by now."""
+        """Decide the results in doubt: those of runs that stopped with the tick, and those whose time is over."""
         for held in self._in_doubt():
             assert held.result is not None
             if self._context.stop.at is not None:

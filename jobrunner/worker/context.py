@@ -1,4 +1,4 @@
-"""What every part of one tick shares, so that no constructor needs more than it and its own parts."""
+"""What all parts of one tick share, as one object, so that constructors have few arguments."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jobrunner.worker.watchdog import Watchdog
 
 @dataclass(frozen=True, slots=True)
 class TickContext:
-    """``database`` is the main thread's; ``watchdog`` watches its calls. ``counts`` is what the tick has done so far.
+    """``database`` is for the main thread; ``watchdog`` watches its calls. ``counts`` is what the tick has done so far.
 
-    ``types`` are the job types that it may claim; None: all that this host can run.
+    ``types`` are the job types that the tick may claim. None means all that this host can run.
     """
 
     config: Config

@@ -1,4 +1,4 @@
-"""Start deadlines: a run that was not started in time is given up, before anything is expanded or claimed."""
+"""Start deadlines: ends the runs that did not start in time, before the tick expands or claims anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatching: what was claimed goes to the pools; what finds no place soon is returned."""
+"""Dispatching: gives claimed runs to the pools, and returns runs that wait for too long."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _UNREADABLE = AttemptResult(
 
 
 class Dispatcher:
-    """From the claim to the process. Main thread only."""
+    """Takes runs from the claim to the pools. Main thread only."""
 
     def __init__(self, context: TickContext, hand: Hand, pools: Pools, finalizer: Finalizer) -> None:
         self._context = context
         self._hand = hand
         self._pools = pools
         self._finalizer = finalizer
-        # How many runs of this tick may be at work on the host, as the last claim has found.
+        # How many runs of this tick may be at work on the host, by the last claim.
         self._permits = 0
-        # When a pool last took a run that had waited. While others of them are dispatched, the turn of each comes, too.
+        # When each pool last took a waiting run. As long as a pool takes runs, the others may go on waiting for it.
         self._dispatched_at: dict[Pool, float] = {}
 
     def take(self, claimed: Claimed) -> None:
-        """Dispatch what was claimed."""
+        """Dispatch the runs of a claim."""
         self._permits = self._hand.permits_in_use + claimed.permits
         self._context.counts["claimed"] += len(claimed.runs) + len(claimed.unreadable)
         for held in claimed.runs:
             if clock.elapsed() > held.begin_before:
-                # This host has stood still since: by now the run may be somebody else's.
+                # This host has stalled since the claim: another tick may have the run by now.
                 self.return_run(held)
         for held in claimed.unreadable:
             self._end_unstarted(held, _UNREADABLE)
         self.dispatch()
 
     def dispatch(self) -> None:
-        """Start the runs that wait, as far as the pools can take them. What waits for too long is returned."""
+        """Start the waiting runs, as many as the pools can take. Return those that have waited for too long."""
         is_closed = self._context.stop.at is not None or self._finalizer.is_behind()
         ahead = 0 if is_closed else MOST_UNWRITTEN - self._finalizer.unwritten()
         for pool in self._pools:
@@ -63,19 +63,19 @@ class Dispatcher:
         if self._context.stop.at is not None:
             for pool in self._pools:
                 pool.recall()
-        self._return_those_that_wait_in_vain()
+        self._return_those_that_waited_too_long()
 
     def note_started(self, runs: Iterable[RunInHand]) -> None:
-        """Handlers work on these from now on."""
+        """Log runs that are at work from now on."""
         for held in runs:
             log_claimed(self._context.log, held.run)
             self._context.database.hit("attempt.handed_over")
 
     def next_steps(self) -> list[float]:
-        """When runs that wait have done so for too long."""
+        """When each waiting run will have waited for too long."""
         return [self._latest_of(held) for held in self._hand.in_phase(Phase.WAITING)]
 
-    def _return_those_that_wait_in_vain(self) -> None:
+    def _return_those_that_waited_too_long(self) -> None:
         for held in self._hand.in_phase(Phase.WAITING):
             is_retired = held.run.job_type not in self._pools.serving(held.run.job_type).types.policies
             if is_retired or self._context.stop.at is not None or self._latest_of(held) <= clock.elapsed():
@@ -86,7 +86,7 @@ class Dispatcher:
         return max(held.waits_since, dispatched_at) + _LONGEST_WAIT_SECONDS
 
     def return_run(self, held: RunInHand) -> None:
-        """It was surely not begun, and will not be in this tick: the claimer returns it."""
+        """Let the claimer return a run that has certainly not begun."""
         self._hand.move(held, Phase.RETURNING)
         self._context.counts["claimed"] -= 1
 

@@ -1,4 +1,4 @@
-"""Scheduling: which slots of a definition are due, and what is made of them."""
+"""Expansion: finds the due slots of every definition, and makes runs of them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ def plan(
     *,
     payload_limit: int = DEFAULT_LIMIT_BYTES,
 ) -> Expansion:
-    """What the slots in (watermark, now] ask for, by the definition's policy.
+    """Decide by the definition's policy which of the slots in (watermark, now] get a run.
 
-    All of them are seen, however late the tick comes: never "does now match". A definition that cannot be read
-    gives a ``problem``.
+    It looks at all of these slots, however late the tick comes. A definition that cannot be read gives a ``problem``.
     """
     try:
-        # Whoever wrote the row by hand was not checked by anybody yet.
+        # A person may have written the row by hand, without any check.
         recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))
@@ -48,9 +47,9 @@ def plan(
 
 
 def expand(context: TickContext) -> None:
-    """Expand every definition that is due. One that cannot be read is recorded and passed over."""
-    # Commands are known without starting a child; the limits of handlers come with the first child's greeting. An idle
-    # tick does not look at them: whoever enqueues states the limits that it knows, too.
+    """Expand every definition that is due. One that cannot be read is recorded and skipped."""
+    # The limits of commands are known here; those of handlers come with the first handshake. An idle tick does not
+    # write them, because every caller that enqueues declares the limits that it knows, too.
     if context.config.commands:
         is_due: bool = context.database.read(ticks.is_anything_due)
         if is_due:
@@ -60,14 +59,14 @@ def expand(context: TickContext) -> None:
 
 
 class _Expander:
-    """Expands in batches, but one by one what has a limit, and passes over what the database refuses."""
+    """Expands in batches, and types with a limit one by one. Skips what the database refuses."""
 
     def __init__(self, context: TickContext) -> None:
         self._context = context
         self._database = context.database
         self._log = context.log
         self._plan = partial(plan, payload_limit=context.config.payload_limit)
-        # Each at most once a tick, however soon its next slot comes.
+        # Each definition is expanded at most once in a tick, however soon its next slot comes.
         self._seen: set[int] = set()
         self._held: set[str] = set()
 
@@ -78,20 +77,20 @@ class _Expander:
             try:
                 found = self._expand_batch(size)
             except RowRefused as error:
-                # Halved until what is refused stands alone; everything in front of it goes its way meanwhile.
+                # The batch is halved until the refused definition is alone. All those before it are expanded meanwhile.
                 if size == 1:
                     self._pass_over(error)
                 size = max(1, size // 2)
                 continue
             except RowHeld as error:
-                # One by one from the first: each wait takes a while.
+                # From here on one by one, so that each wait for a lock concerns one definition only.
                 if size == 1:
                     self._postpone(error, error.definition_ids)
                 size = 1
                 continue
             if found < size:
                 return
-            # After a long absence a slot can take milliseconds, and whoever else writes waits for the transaction.
+            # After a long pause a slot can take milliseconds, and other writers wait for this transaction.
             is_quick = clock.elapsed() - began < _QUICK_SECONDS
             size = min(_LARGEST_BATCH, size * 2) if is_quick else max(1, size // 2)
 
@@ -112,12 +111,12 @@ class _Expander:
     def _expand_limited(self, definition: Definition) -> None:
         try:
             if definition.job_type in self._held:
-                # It would be waited for as long as for the first one of its type.
+                # The lock of this type was waited for already; a second wait would be as long.
                 raise LimitHeld("another transaction held the limit of its type a moment ago")
             expanded = self._committed(lambda each: expansion.expand(each, definition.id, self._plan))
         except LimitHeld as error:
             self._held.add(definition.job_type)
-            # Its watermark has not moved: the next tick sees the same slot.
+            # Its watermark has not moved, so the next tick sees the same slot.
             self._log.warning("postponed", definition_id=definition.id, result="next tick", error=str(error))
             return
         except RowRefused as error:
@@ -130,7 +129,7 @@ class _Expander:
             _report(expanded, self._context)
 
     def _postpone(self, error: JobrunnerError, definition_ids: Sequence[int]) -> None:
-        # Their watermarks have not moved: the next tick sees the same slots.
+        # Their watermarks have not moved, so the next tick sees the same slots.
         for definition_id in definition_ids:
             self._log.warning("postponed", definition_id=definition_id, result="next tick", error=str(error))
         self._seen.update(definition_ids)
@@ -143,26 +142,26 @@ class _Expander:
 
 
 def _report(expanded: Expanded, context: TickContext) -> None:
-    definition, asked = expanded.definition, expanded.expansion
+    definition, decided = expanded.definition, expanded.expansion
     if expanded.is_new_problem:
-        context.log.error("schedule", schedule=definition.name, result="cannot be read", error=asked.problem)
+        context.log.error("schedule", schedule=definition.name, result="cannot be read", error=decided.problem)
     fields = {"schedule": definition.name, "job_type": definition.job_type}
     context.counts["expanded"] += len(expanded.run_ids)
     if expanded.run_ids:
-        span: dict[str, Any] = {"run_id": expanded.run_ids[-1], "slot": str(asked.slots[-1])}
+        span: dict[str, Any] = {"run_id": expanded.run_ids[-1], "slot": str(decided.slots[-1])}
         if len(expanded.run_ids) > 1:
-            span |= {"runs": len(expanded.run_ids), "first": str(asked.slots[0])}
+            span |= {"runs": len(expanded.run_ids), "first": str(decided.slots[0])}
         context.log.info("expanded", **fields, **span, result="queued")
     if expanded.already:
         context.log.info("expanded", **fields, slots=expanded.already, result="had their runs already")
-    for stretch in asked.skipped:
-        context.counts["skipped"] += stretch.count
-        span = {"slots": stretch.count, "first": str(stretch.first), "last": str(stretch.last)}
-        if expanded.full is not None and stretch.reason == "max_waiting":
+    for skipped in decided.skipped:
+        context.counts["skipped"] += skipped.count
+        span = {"slots": skipped.count, "first": str(skipped.first), "last": str(skipped.last)}
+        if expanded.full is not None and skipped.reason == "max_waiting":
             span["max_waiting"] = expanded.full.max_waiting
-        context.log.warning("skipped", **fields, **span, result=stretch.reason)
+        context.log.warning("skipped", **fields, **span, result=skipped.reason)
     for run_id in expanded.replaced:
         context.counts["replaced"] += 1
         context.log.warning("replaced", **fields, run_id=run_id, by=expanded.run_ids[-1], result="cancelled")
-    if asked.ended is not None:
-        context.log.info("schedule", **fields, result="ended", reason=asked.ended)
+    if decided.ended is not None:
+        context.log.info("schedule", **fields, result="ended", reason=decided.ended)

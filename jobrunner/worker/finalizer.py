@@ -1,4 +1,4 @@
-"""Finalizing: writes the ends of attempts, in groups, and goes on trying for as long as their leases can be held."""
+"""Finalizing: writes the results of attempts in groups, and tries again for as long as the leases can be held."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 MOST_UNWRITTEN = 256
-"""Attempts that have ended, or may end at any moment since they are prefetched: what a killed tick does twice."""
+"""The most attempts that have ended or are prefetched and may end at any moment: a killed tick does these twice."""
 LONGEST_UNWRITTEN_SECONDS = 0.2
-"""While an outcome has waited for longer to be written, no run is claimed or dispatched."""
+"""While a result has waited to be written for longer than this, no run is claimed or dispatched."""
 _LARGEST_GROUP = MOST_UNWRITTEN
 _WORTH_A_WRITER = 20
-"""Runs in a group: a connection of its own is not opened for fewer."""
+"""Runs in a group: for fewer, the finalizer does not open a second connection."""
 _LARGEST_TEXT = 1_000_000
-"""Characters in one group: the write must be over long before the watchdog takes it for a call that hangs."""
+"""Characters in one group: the write must end long before the watchdog cuts it as a call that hangs."""
 
 
 class Finalizer:
-    """Writes the runs in hand that have ended. Main thread only; ``wake`` ends its wait for news.
+    """Writes the results of the runs in hand that have ended. Main thread only; ``wake`` ends the wait of that thread.
 
-    A large group is written beside the main loop, which dispatches the next runs meanwhile, unless writers starve each
-    other in this database.
+    A writer thread writes a large group while the main loop dispatches the next runs. On a database where writers
+    starve each other, the main thread writes all groups.
     """
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         self.trouble: DatabaseUnavailable | None = None
-        self._has_told = False
+        self._has_logged = False
         self._context = context
         self._hand = hand
         self._log = context.log
         self._counts = context.counts
         self._make_writer: Callable[[], Writer[Answers]] = partial(Writer, context.database, context.watchdog, wake)
-        # Made when the first large group comes.
+        # Created for the first large group.
         self._writer: Writer[Answers] | None = None
         self._may_write_beside = not context.database.waits_unfairly
 
     def add(self, held: RunInHand, result: AttemptResult) -> None:
-        """What the end of this run means is known; it is written with the next ``work``."""
+        """Take the result of a run. The next ``work`` writes it."""
         held.result, held.doubt_until = result, None
         held.write = PendingWrite(clock.elapsed(), _LARGEST_GROUP, _FIRST_PAUSE_SECONDS)
 
     def is_settled(self) -> bool:
-        """Whether nothing is left to be written. What an end means may still be in doubt."""
+        """Whether nothing is left to write. Results in doubt do not count."""
         return not any(held.write for held in self._hand.in_phase(Phase.ENDED, Phase.WRITING))
 
     def unwritten(self) -> int:
-        """How many attempts have ended and are not written yet."""
+        """How many attempts have ended whose result is not written yet."""
         return self._hand.count(Phase.ENDED, Phase.WRITING)
 
     def is_behind(self) -> bool:
-        """Whether so much waits, or for so long, that nothing more should be begun.
+        """Whether too many results wait to be written, or one waits for too long, so that no more run should begin.
 
-        What the database has refused or could not write is tried again at leisure: it holds nobody up by its age.
+        The age of a result whose write has failed does not count, so that one locked row does not stop the tick.
         """
         if self.unwritten() >= MOST_UNWRITTEN:
             return True
@@ -81,15 +81,15 @@ class Finalizer:
         return any(not write.has_failed and ended_at < latest for write, ended_at in map(_of_write, unwritten) if write)
 
     def next_try_at(self) -> float | None:
-        """When ``work`` has something to do again, unless it is woken before; None: nothing is planned."""
+        """When ``work`` has something to do again. None means that nothing is planned, or that the writer works."""
         if self._hand.count(Phase.WRITING):
             return None
         return min((each.write.try_at for each in self._hand.in_phase(Phase.ENDED) if each.write), default=None)
 
     def work(self) -> bool:
-        """Write what is due to be written; whether anything was, that was not at once.
+        """Write the results that are due; whether the writer thread has finished a group.
 
-        Of very many the rest is left to the next step: meanwhile nobody listens to the children.
+        If there are very many, the rest is left to the next step, because the loop must also read from the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
         was_answered = self._take_writers_answer()
@@ -103,7 +103,7 @@ class Finalizer:
             self._writer.close()
 
     def _next_group(self) -> list[tuple[RunInHand, PendingWrite]]:
-        """Those that are written together next, all in phase WRITING."""
+        """Choose the results that are written together next, and move their runs to phase WRITING."""
         now = clock.elapsed()
         group: list[tuple[RunInHand, PendingWrite]] = []
         length = 0
@@ -129,7 +129,7 @@ class Finalizer:
             return
         try:
             answers: Answers | Exception = work(self._context.database)
-        except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the tick from the others
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop the tick from writing the others
             answers = error
         self._take(answers)
 
@@ -141,7 +141,7 @@ class Finalizer:
             try:
                 writer.start()
             except ConfigurationError:
-                # The host is at its limit of threads; the main one does it as well.
+                # The host is at its limit of threads, so the main thread writes.
                 writer.close()
                 self._may_write_beside = False
                 return None
@@ -153,7 +153,7 @@ class Finalizer:
         if answers is None:
             return False
         if isinstance(answers, DatabaseUnavailable):
-            # Perhaps the server takes no more connections: the one that there is may do.
+            # Perhaps the server accepts no more connections. The main thread has one.
             self._may_write_beside = False
         self._take(answers)
         return True
@@ -174,7 +174,7 @@ class Finalizer:
         return answers
 
     def _take(self, answers: Answers | Exception) -> None:
-        """The answer for those in phase WRITING: each leaves the hand, or has ended and is to be written again."""
+        """Take the answer for the runs in phase WRITING. Each leaves the hand, or goes back to ENDED to try again."""
         group = [(held, held.write) for held in self._hand.in_phase(Phase.WRITING) if held.write is not None]
         if not isinstance(answers, Exception):
             self._take_each(group, answers)
@@ -183,32 +183,32 @@ class Finalizer:
             write.has_failed = True
             self._hand.move(held, Phase.ENDED)
         if isinstance(answers, DatabaseUnavailable):
-            if not self._has_told:
+            if not self._has_logged:
                 self._log.warning("finalize", result="to be tried again", runs=len(group), error=str(answers))
-            self._has_told = True
+            self._has_logged = True
             for held, write in group:
                 if isinstance(answers, ConnectionLost):
-                    # It may have been cut because it waited for one row, which somebody holds: the others go on
-                    # without.
+                    # Perhaps the call was cut because another transaction has locked one of the rows. Each result is
+                    # written alone next, so that only that row has to wait.
                     write.group_size = 1
                 self._postpone(held, write, answers)
             return
         if len(group) == 1:
             self._scrub(*group[0], answers)
         for _, write in group:
-            # Whichever is to blame is soon alone.
+            # The group is halved until the row that cannot be written is alone.
             write.group_size = max(1, len(group) // 2)
 
     def _take_each(self, group: list[tuple[RunInHand, PendingWrite]], answers: Answers) -> None:
         for (held, write), answer in zip(group, answers, strict=True):
             if answer is not Refusal.LOCKED:
-                self._has_told = False
+                self._has_logged = False
                 self._hand.release(held)
                 self._report(held, answer)
                 continue
             write.has_failed = True
             self._hand.move(held, Phase.ENDED)
-            # The first time it may be a beat of this tick's own.
+            # The first time the lock may belong to a beat of this tick, so it is not logged.
             if write.pause_seconds == 2 * _FIRST_PAUSE_SECONDS:
                 log_run(self._log, "finalize", held.run, result=f"{answer.value}; to be tried again")
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
@@ -225,7 +225,7 @@ class Finalizer:
 
     def _postpone(self, held: RunInHand, write: PendingWrite, error: DatabaseUnavailable) -> None:
         if self._hand.time_left(held) <= 0:
-            # Whoever recovers the run decides now; writing later could only be refused.
+            # The lease has expired, so recovery decides. A later write would be refused.
             self.trouble = error
             self._give_up(held, f"the lease ended before the database answered: {error}")
             return
@@ -259,8 +259,8 @@ def _of_write(held: RunInHand) -> tuple[PendingWrite | None, float]:
 
 
 def _length_of(result: AttemptResult | None) -> int:
-    """Roughly how many characters it writes."""
+    """Roughly how many characters the write of this result has."""
     if result is None:
         return 0
-    said = len(result.output or "") + len(result.traceback or "")
-    return said if result.result is None else said + len(str(result.result))
+    length = len(result.output or "") + len(result.traceback or "")
+    return length if result.result is None else length + len(str(result.result))

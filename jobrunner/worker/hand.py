@@ -1,6 +1,6 @@
 """The runs in hand: every run that this tick has claimed, from the claim until its last write.
 
-Where is this run now? Here, and nowhere else: ``phase`` says which phases there are and which follows which.
+No other part of the parent stores runs. ``phase`` lists the phases and says which may follow which.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.phase import AT_WORK_PHASES, LAST_PHASES, MOVES, IllegalMove, Phase
 
 _DUE_SHARE = 0.125
-"""Half of the usual time between two beats."""
+"""Of the lease: half of the usual time between two beats."""
 
 
 class News(Enum):
-    """What the heartbeat and the watchdog have learned about a lease. The main loop must act on it."""
+    """What the heartbeat or the watchdog has found out about a lease. The main loop must act on it."""
 
     CANCEL_REQUESTED = "cancel requested"
     LEASE_LOST = "lease lost"
@@ -33,11 +33,11 @@ class News(Enum):
 
 @dataclass(slots=True)
 class PendingWrite:
-    """How the finalizer goes on with an end that is not written yet.
+    """How the finalizer goes on with a result that is not written yet.
 
-    It is tried again at ``try_at``, after ever longer pauses. ``group_size`` is how many may share its transaction,
-    itself included: fewer where that has failed. What ``has_failed`` is tried again at leisure: it holds up nobody by
-    its age.
+    The write is tried again at ``try_at``; the pauses get longer. ``group_size`` is how many results may share its
+    transaction, itself included; it gets smaller when a write fails. A result that ``has_failed`` never stops the tick
+    from claiming, however long it waits.
     """
 
     try_at: float
@@ -51,13 +51,13 @@ class PendingWrite:
 class RunInHand:
     """One run. Times are on the clock of ``clock.elapsed``.
 
-    ``claimed`` None: only its lease is known, since its claim got no answer. It must not be begun after
-    ``begin_before``. ``waits_since`` is when it was claimed or recalled; ``queue`` is where it is prefetched,
-    ``queued_seconds`` what it adds to that. ``takes_permit``: it counts against the host's ``concurrency`` while it is
-    at work. ``started`` is its life in a process, ``result`` how that has ended, ``ended_at`` when; ``doubt_until`` is
-    until when the result may turn out to mean something else. ``is_locked`` tells that another transaction held its row
-    when it was to be returned. ``told`` is what the main loop was told of its lease, ``reports`` what its handler says
-    meanwhile.
+    ``claimed`` is None if only its lease is known, because its claim got no answer. It must not begin after
+    ``begin_before``. ``waits_since`` is when it was claimed or recalled. ``queue`` is the prefetch queue that it is in,
+    ``queued_seconds`` is what it adds to the length of that queue. ``takes_permit``: it counts against the host's
+    ``concurrency`` while it is at work. ``started`` is its attempt, ``result`` is how the attempt ended, ``ended_at``
+    is when. Until ``doubt_until`` the result may change, because a stop signal may explain it. ``is_locked``: another
+    transaction held its row when it was to be returned. ``news`` is what was posted about its lease. ``reports`` is the
+    progress and output that is not written yet.
     """
 
     lease: Lease
@@ -75,26 +75,26 @@ class RunInHand:
     doubt_until: float | None = None
     is_locked: bool = False
     write: PendingWrite | None = None
-    told: set[News] = field(default_factory=set)
+    news: set[News] = field(default_factory=set)
     reports: dict[str, Any] = field(default_factory=dict)
 
     @property
     def run(self) -> ClaimedRun:
-        """The run as it was claimed. There is one in every phase but RETURNING."""
+        """The claimed run. It may be missing only in phase RETURNING."""
         assert self.claimed is not None
         return self.claimed
 
     @property
     def attempt(self) -> Attempt:
-        """Its life in a process. There is one while it is at work, and there was one if its handler has begun."""
+        """Its attempt. There is one while the run is at work, and after that if a process has worked on it."""
         assert self.started is not None
         return self.started
 
 
 class Hand:
-    """All runs in hand. The main thread moves them; the heartbeat and the watchdog see a locked snapshot of the leases.
+    """All runs in hand. The main thread moves them; the heartbeat and the watchdog read the leases under a lock.
 
-    ``page`` has those that were surely not begun, for the case that this process is killed. ``permits_in_use`` is how
+    ``page`` notes the runs that have certainly not begun, in case this process is killed. ``permits_in_use`` is how
     many runs at work count against the host's ``concurrency``.
     """
 
@@ -105,18 +105,18 @@ class Hand:
         # One dictionary for each phase, as an ordered set.
         self._phases: list[dict[RunInHand, None]] = [{} for _ in Phase]
         self._at_work: dict[int, RunInHand] = {}
-        # Other threads look these up: changed and iterated under the lock only.
+        # Other threads read this too, so it is changed and iterated only under the lock.
         self._by_lease: dict[Lease, RunInHand] = {}
         self._lock = threading.Lock()
 
     # The life of a run. Main thread only.
 
     def take(self, run: ClaimedRun, sent_at: float, begin_before: float) -> RunInHand:
-        """A run was claimed by a statement that was sent at ``sent_at``."""
+        """Add a run that was claimed by a statement sent at ``sent_at``."""
         return self._add(RunInHand(run.lease, run, begin_before, clock.elapsed(), sent_at))
 
     def take_to_return(self, lease: Lease) -> RunInHand:
-        """A lease that is held by a claim which got no answer. Nothing can be done with it but to return it."""
+        """Add a lease that belongs to a claim without an answer. It can only be returned."""
         now = clock.elapsed()
         return self._add(RunInHand(lease, None, now, now, now, Phase.RETURNING))
 
@@ -128,7 +128,7 @@ class Hand:
         return held
 
     def move(self, held: RunInHand, phase: Phase) -> None:
-        """The run is in another phase from here on. Raises IllegalMove for one that does not follow its own."""
+        """Put the run into another phase. Raises IllegalMove if that phase may not follow its current one."""
         if phase not in MOVES[held.phase]:
             raise IllegalMove(f"run {held.lease.run_id}: {held.phase.name} does not lead to {phase.name}")
         self._leave(held)
@@ -144,7 +144,7 @@ class Hand:
             self.page.forget(held.lease)
 
     def release(self, *runs: RunInHand) -> None:
-        """They are written, returned, or another owner's: this tick has nothing to do with them any more."""
+        """Remove runs that are written or returned, or that belong to another owner by now."""
         for held in runs:
             if held.phase not in LAST_PHASES:
                 raise IllegalMove(f"run {held.lease.run_id}: it cannot leave the hand from {held.phase.name}")
@@ -155,7 +155,7 @@ class Hand:
                 del self._by_lease[held.lease]
 
     def clear(self) -> None:
-        """Nothing is in hand any more, whatever state it was in."""
+        """Remove all runs, whatever phase they are in."""
         with self._lock:
             self._by_lease.clear()
         self._at_work.clear()
@@ -171,11 +171,11 @@ class Hand:
     # Questions about phases. Main thread only.
 
     def in_phase(self, *phases: Phase) -> list[RunInHand]:
-        """The runs in these phases; within each in the order in which they came into it."""
+        """The runs in these phases. Within a phase they are in the order in which they entered it."""
         return [held for phase in phases for held in self._phases[phase]]
 
     def prefetched(self) -> Iterator[RunInHand]:
-        """Those in the queues of children, without a copy: nothing may be moved meanwhile."""
+        """The runs in phase PREFETCHED, without a copy: do not move any run while you iterate."""
         return iter(self._phases[Phase.PREFETCHED])
 
     def count(self, *phases: Phase) -> int:
@@ -183,7 +183,7 @@ class Hand:
         return sum(len(self._phases[phase]) for phase in phases)
 
     def at_work(self, run_id: int) -> RunInHand | None:
-        """The run that a process works on now; None: none does."""
+        """The run with this id if a process works on it now, else None."""
         return self._at_work.get(run_id)
 
     def __len__(self) -> int:
@@ -192,29 +192,29 @@ class Hand:
     # The leases. Any thread.
 
     def renewable(self) -> list[RunInHand]:
-        """Those whose leases are to be renewed, the one that was not for the longest time first."""
+        """The runs whose leases are to be renewed. The one with the oldest renewal is first."""
         with self._lock:
             return sorted(filter(self._is_renewable, self._by_lease.values()), key=_renewed_at)
 
     def due(self) -> list[RunInHand]:
-        """Those that a write of the main thread should renew along with its own work."""
+        """The runs whose leases a write of the main thread should renew, too."""
         before = clock.elapsed() - self._lease_seconds * _DUE_SHARE
         with self._lock:
             return [each for each in self._by_lease.values() if each.renewed_at <= before and self._is_renewable(each)]
 
     def _is_renewable(self, held: RunInHand) -> bool:
-        # An end that the database refuses for good must not keep its run, and its tick, for ever.
+        # A result that the database always refuses must not keep its run, and its tick, for ever.
         return held.ended_at is None or clock.elapsed() <= held.ended_at + self._lease_seconds
 
     def note_renewed(self, leases: Iterable[Lease], sent_at: float) -> None:
-        """A statement that was sent at ``sent_at`` has renewed these."""
+        """Note that a statement sent at ``sent_at`` has renewed these leases."""
         with self._lock:
             for lease in leases:
                 if (held := self._by_lease.get(lease)) is not None:
                     held.renewed_at = max(held.renewed_at, sent_at)
 
     def time_left(self, held: RunInHand) -> float:
-        """Seconds until the lease is over unless it is renewed; negative once it is."""
+        """Seconds until the lease expires unless it is renewed; negative after it has expired."""
         return held.renewed_at + self._lease_seconds - clock.elapsed()
 
     def ages(self) -> list[tuple[RunInHand, float]]:
@@ -224,27 +224,27 @@ class Hand:
             return [(held, now - held.renewed_at) for held in self._by_lease.values()]
 
     def of_runs(self, run_ids: Collection[int]) -> list[RunInHand]:
-        """Those of these runs whose leases are to be renewed."""
+        """The runs with these ids whose leases are to be renewed."""
         with self._lock:
             of_them = [held for held in self._by_lease.values() if held.lease.run_id in run_ids]
         return [held for held in of_them if self._is_renewable(held)]
 
-    # What the main loop is told, and what handlers report. Any thread.
+    # News for the main loop, and reports of handlers. Any thread.
 
-    def tell(self, held: RunInHand, news: News) -> bool:
-        """Note that the main loop is told this. False: it was told before, or there is no handler to be stopped."""
+    def note_news(self, held: RunInHand, news: News) -> bool:
+        """Note news for the main loop. False means that it is not new, or that there is no handler to stop."""
         with self._lock:
-            is_old = news in held.told or held.ended_at is not None or held.lease not in self._by_lease
-            held.told.add(news)
+            is_old = news in held.news or held.ended_at is not None or held.lease not in self._by_lease
+            held.news.add(news)
         return not is_old
 
     def report(self, held: RunInHand, **columns: Any) -> None:
-        """Have ``progress`` or ``output`` written with the next beat."""
+        """Note ``progress`` or ``output``, which the next beat writes."""
         with self._lock:
             held.reports |= columns
 
     def take_reports(self) -> dict[Lease, dict[str, Any]]:
-        """What is to be written of each lease. It counts as written; see ``put_back_reports``."""
+        """Remove and return the reports of each lease. If they cannot be written, call ``put_back_reports``."""
         with self._lock:
             taken = {lease: held.reports for lease, held in self._by_lease.items() if held.reports}
             for lease in taken:
@@ -252,7 +252,7 @@ class Hand:
         return taken
 
     def put_back_reports(self, columns: Mapping[Lease, dict[str, Any]]) -> None:
-        """These could not be written. What was reported since then is newer."""
+        """Note reports again that could not be written. Newer reports of the same run win."""
         with self._lock:
             for lease, old in columns.items():
                 if (held := self._by_lease.get(lease)) is not None:

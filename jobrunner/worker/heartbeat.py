@@ -1,9 +1,9 @@
-"""The heartbeat: renews this tick's leases from a thread with its own connection.
+"""The heartbeat: renews this tick's leases in a thread with its own connection.
 
-It renews only while the main loop goes on, so a stuck parent loses its leases. It tells the main loop which
-leases are lost and which runs somebody wants cancelled. A lease that could not be renewed in time is given up: its
-handler is told to stop at three quarters of the lease and killed just before the end, so that it is over before
-anybody else may start the run (self-fencing). That is done in the watchdog's thread, which waits for no database.
+It renews only while the main loop goes on, so a stuck parent loses its leases. It posts news to the main loop: which
+leases are lost and which runs have a cancel request. A lease that could not be renewed in time is given up: its
+handler is asked to stop at three quarters of the lease and killed just before the end, so that it is dead before
+another tick may start the run (self-fencing). The watchdog's thread does this, because it never waits for the database.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from jobrunner.worker.phase import AT_WORK_PHASES
 from jobrunner.worker.watchdog import LONGEST_CALL_SHARE, TickThread
 
 FENCE_SHARE = 0.75
-"""Three beats missed: the handler is told to stop."""
+"""Of the lease, which is three missed beats: then the handler is asked to stop."""
 _FIRST_BATCH, _LARGEST_BATCH = 1000, 10_000
 _KILL_SHARE = 0.9
-"""The watchdog looks every 32nd of the lease: killed at the latest when seven hundredths of it are left."""
+"""Of the lease. The watchdog looks every 32nd of the lease, so it kills at the latest when 7 % of the lease is left."""
 
 
 class Heartbeat(TickThread):
-    """Every method but ``run`` is for the main thread. ``wake`` ends the main loop's wait when there is news."""
+    """Renews leases. Call every method but ``run`` in the main thread. ``wake`` ends that thread's wait for news."""
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-heartbeat", daemon=True)
@@ -44,37 +44,37 @@ class Heartbeat(TickThread):
         self._every_seconds = context.config.heartbeat.total_seconds()
         self._log = context.log
         self._wake = wake
-        self._nudge = threading.Event()
-        self._beaten = threading.Event()
+        self._beat_now = threading.Event()
+        self._beat_done = threading.Event()
         self._closing = False
-        # Those that could not be renewed, since somebody has locked their rows: tried again soon, by themselves.
+        # Runs whose lease could not be renewed because another transaction had locked the row. Tried again soon.
         self._locked: list[RunInHand] = []
         self._batch_size = BatchSize(_LARGEST_BATCH, self._lease, first=_FIRST_BATCH)
         self._step_at = self._beat_at = clock.elapsed()
         self._watchdog.add(self._database, self._fence)
 
-    def lose(self, run_ids: Collection[int]) -> set[int]:
-        """These runs were just claimed: other leases on them are lost. Returns the ids of the runs that had one."""
+    def note_lost(self, run_ids: Collection[int]) -> set[int]:
+        """Note runs that were just claimed: earlier leases on them are lost. Returns the ids of runs that had one."""
         lost = self._hand.of_runs(run_ids)
         for held in lost:
-            self._tell(News.LEASE_LOST, held)
+            self._post(News.LEASE_LOST, held)
         return {held.lease.run_id for held in lost}
 
     def note_step(self) -> None:
-        """The main loop goes on. After a stall the leases come first: waits until a beat has told which are left."""
+        """Note that the main loop goes on. After a stall, first wait for a beat that finds the lost leases."""
         stalled = clock.elapsed() - self._step_at > self._lease_seconds * LONGEST_CALL_SHARE
         self._step_at = clock.elapsed()
         if stalled and len(self._hand):
-            self._beaten.clear()
-            self._nudge.set()
-            self._beaten.wait(self._lease_seconds * LONGEST_CALL_SHARE)
+            self._beat_done.clear()
+            self._beat_now.set()
+            self._beat_done.wait(self._lease_seconds * LONGEST_CALL_SHARE)
             self._step_at = clock.elapsed()
 
     def close(self) -> None:
         """Stop beating and close the connection."""
         self._closing = True
         self._watchdog.remove(self._database)
-        self._nudge.set()
+        self._beat_now.set()
         if self.is_alive():
             self.join(timeout=1)
         if self.is_alive():
@@ -86,15 +86,15 @@ class Heartbeat(TickThread):
         """Beat until closed."""
         pause = min(self._every_seconds, self._lease_seconds / 16, 1.0)
         while not self._closing:
-            nudged = self._nudge.wait(pause)
-            self._nudge.clear()
+            is_asked = self._beat_now.wait(pause)
+            self._beat_now.clear()
             began_at = clock.elapsed()
-            if nudged or began_at - self._beat_at >= self._every_seconds:
+            if is_asked or began_at - self._beat_at >= self._every_seconds:
                 if self._try_to_beat(self._hand.renewable()):
                     self._beat_at = began_at
             elif self._locked:
                 self._try_to_beat(self._locked)
-            self._beaten.set()
+            self._beat_done.set()
 
     def _try_to_beat(self, due: list[RunInHand]) -> bool:
         if clock.elapsed() - self._step_at > self._lease_seconds / 2:
@@ -112,7 +112,7 @@ class Heartbeat(TickThread):
         return False
 
     def _renew_all(self, due: list[RunInHand]) -> None:
-        """In as many writes as it takes: those that come after one that failed are the first in the next beat."""
+        """Renew in batches. If one fails, the next beat begins with the leases that were not renewed."""
         self._locked = []
         while due:
             some, due = due[: self._batch_size.size], due[self._batch_size.size :]
@@ -140,12 +140,12 @@ class Heartbeat(TickThread):
         self._locked += [held for held in due if held.lease in renewal.locked]
         for held in due:
             if renewal.renewed.get(held.lease):
-                self._tell(News.CANCEL_REQUESTED, held)
+                self._post(News.CANCEL_REQUESTED, held)
             elif held.lease not in renewal.renewed and held.lease not in renewal.locked:
-                self._tell(News.LEASE_LOST, held)
+                self._post(News.LEASE_LOST, held)
 
     def _write_reports(self) -> None:
-        """Apart from the renewal: what a handler says must not be able to cost a lease."""
+        """Write progress and output. This is not part of the renewal, so that a bad value cannot cost a lease."""
         columns = self._hand.take_reports()
         if columns:
             written = self._database.write(lambda connection: holding.report(connection, columns))
@@ -154,13 +154,13 @@ class Heartbeat(TickThread):
     def _fence(self) -> None:
         for held, age in self._hand.ages():
             if age >= self._lease_seconds * FENCE_SHARE:
-                self._tell(News.UNRENEWED, held)
+                self._post(News.UNRENEWED, held)
             attempt = held.started
             if age >= self._lease_seconds * _KILL_SHARE and held.phase in AT_WORK_PHASES and attempt is not None:
-                # From the watchdog's thread: the main loop may be what is stuck.
+                # This runs in the watchdog's thread, because the main loop may be stuck.
                 attempt.process.kill()
 
-    def _tell(self, news: News, held: RunInHand) -> None:
-        if self._hand.tell(held, news):
+    def _post(self, news: News, held: RunInHand) -> None:
+        if self._hand.note_news(held, news):
             self.news.put((news, held))
             self._wake()

@@ -1,4 +1,4 @@
-"""What a tick does before it claims: recover, give up what is overdue, expand schedules, prune."""
+"""Housekeeping, which a tick does before it claims: recover, end overdue runs, expand schedules, prune."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from jobrunner.worker.context import TickContext
 
 _STEPS: Mapping[str, Callable[[TickContext], None]] = {
     "recover": recovery.recover,
-    # Before the expansion: what is given up is in no slot's way.
+    # Before the expansion, so that an overdue run does not block a new slot.
     "deadlines": deadlines.end_overdue,
     "expand": expansion.expand,
-    # Before the runs, which a busy tick never leaves early: a busy queue's tables grow the fastest.
+    # Before the runs, because a busy tick works on runs until its end, and the tables of a busy queue grow fastest.
     "prune": pruning.prune,
 }
 
 
-def keep_house(context: TickContext) -> DatabaseHeld | None:
-    """Take every step. One row that somebody holds keeps its own step from its end, and no other: it is returned."""
+def do_housekeeping(context: TickContext) -> DatabaseHeld | None:
+    """Do every step. Returns the error of a step that was ended by a locked row; the other steps are done all the same.
+
+    Raises DatabaseHeld if that happens to two steps.
+    """
     held = None
     for name, take in _STEPS.items():
         try:
             take(context)
         except DatabaseHeld as error:
             if held is not None:
-                # A whole table, it seems: no reason to wait for it again and again.
+                # Probably a whole table is locked. The other steps would wait for it, too.
                 raise
             held = error
             context.log.warning("held up", step=name, error=str(error))
@@ -34,7 +37,7 @@ def keep_house(context: TickContext) -> DatabaseHeld | None:
 
 
 def prepare(context: TickContext) -> None:
-    """What a listening tick does again while no handler is at work."""
+    """The steps that a listening tick repeats while no handler is at work."""
     recovery.recover(context)
     deadlines.end_overdue(context)
     expansion.expand(context)

@@ -1,6 +1,6 @@
-"""Listening: a tick that goes on claiming, and waits for what comes, until the next one of its kind listens.
+"""Listening: a tick waits for new runs and claims them, until the next tick of its kind listens.
 
-It waits for notifications; but one may be lost on the way, so it also asks each second.
+It waits for notifications. One may be lost on the way, so it also asks the database each second.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from jobrunner.worker.context import TickContext
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Period
 
 _ASK_SECONDS = 0.9
-"""A little less than a second, so that within one it knows that it is superseded, or cut off."""
+"""A little less than a second, so that it notices within one second that it is superseded or cut off."""
 _APART_SECONDS = 0.01
-"""However often it is notified, so long passes between two questions."""
+"""At least this time passes between two questions, however many notifications arrive."""
 _MOST_NOTIFICATIONS = 100
-"""In a second. To notify makes whoever enqueues wait; when so many do, it is paused until the second is over."""
+"""In a second. Notifications slow down the callers that enqueue, so after this many they pause until it is over."""
 _PAUSED_ASK_SECONDS = 0.02
 
 
 class CannotListen(DatabaseUnavailable):
-    """Whatever keeps it from listening keeps no run from being done, as in any tick."""
+    """The tick could not begin to listen. It goes on as a plain tick."""
 
 
 class Listening(Period):
-    """A tick that goes on claiming until its time is over or the next one of its kind listens."""
+    """The period of a listening tick: until its time is over or the next tick of its kind listens."""
 
     is_open_ended = True
 
@@ -41,7 +41,7 @@ class Listening(Period):
         self._config = context.config
         self._database = context.database
         self._log = context.log
-        # Whom it supersedes, and is superseded by.
+        # A tick supersedes, and is superseded by, the ticks with the same values.
         self._kind: dict[str, Any] = {"types": context.types, "application": _application(context.config)}
         self._tick_id = tick_id
         self._supervisor = supervisor
@@ -63,14 +63,14 @@ class Listening(Period):
 
     @property
     def ask_again_seconds(self) -> float:
-        # Its question is cheaper than a claim, and calls for one.
+        # ``look`` asks instead: its question is cheaper than a claim, and says when a claim is needed.
         return float("inf") if self._has_begun() else LOOK_AGAIN_SECONDS
 
     def look(self, *, is_ready: bool, is_free: bool) -> bool:
-        """Begin to listen once handlers are ready: an older tick leaves now. Then ask as often as there is reason to.
+        """Begin to listen as soon as handlers are ready, which ends an older tick. Then ask when there is a reason to.
 
-        While no handler is at work it also recovers and expands; else that would keep the main loop from its runs, and
-        the next tick does it. Raises DatabaseUnavailable, and ConnectionLost as soon as the connection is gone.
+        While no handler is at work, it also recovers and expands. While one is, that would delay its runs, so the next
+        tick does it. Raises DatabaseUnavailable, and ConnectionLost as soon as the connection is lost.
         """
         if not self._has_begun():
             if is_ready:
@@ -121,7 +121,7 @@ class Listening(Period):
         notified = listener.notifications()
         if clock.elapsed() - self._second_began_at >= 1:
             self._second_began_at, self._notifications = clock.elapsed(), 0
-            # What was committed during the pause has notified nobody.
+            # Runs that were committed during the pause have sent no notification.
             self._was_notified = self._was_notified or listener.is_paused
             listener.pause(paused=False)
         self._notifications += notified
@@ -130,7 +130,7 @@ class Listening(Period):
             listener.pause(paused=True)
 
     def _notifications_pay(self) -> bool:
-        """Whether the last notification has led to a run, so that this one need not be looked into before a claim."""
+        """Whether the last notification has led to a run, so that it is worth claiming without a question before."""
         before, self._claimed = self._claimed, self._context.counts["claimed"]
         return self._claimed > before
 
@@ -169,5 +169,5 @@ class Listening(Period):
 
 
 def _application(config: Config) -> str:
-    """Whose handlers these are: the name that it has given itself, else where they are and what they are called."""
+    """The name of the application: the configured one, else the folder and the modules of its handlers."""
     return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()

@@ -1,14 +1,14 @@
 """The loop of one tick: claim, dispatch, collect, stop, finalize, until nothing is claimable or its period is over.
 
-One loop in the main thread. Handlers and commands run in processes of their own (``children``), leases are renewed in
-the heartbeat's thread. No transaction is open while a handler runs. Which runs are in hand, and in which phase:
-``hand``.
+The loop runs in the main thread. Handlers and commands run in other processes (``children``). The heartbeat's thread
+renews the leases. No transaction is open while a handler runs. ``hand`` knows which runs are in hand, and in which
+phase.
 """
 
 from __future__ import annotations
 
 from jobrunner import clock
-from jobrunner.children.events import Died, Event, Ready, Said, StartFailed
+from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker.abandon import abandon
@@ -32,7 +32,7 @@ _LONGEST_STEP_SECONDS = 0.5
 
 
 class Loop:
-    """``listening`` None: a plain tick, which ends when nothing is due."""
+    """Owns the parts of the tick. ``listening`` None means a plain tick, which ends when nothing is due."""
 
     def __init__(self, context: TickContext, supervisor: Supervisor, listening: Listening | None) -> None:
         self._context = context
@@ -48,16 +48,15 @@ class Loop:
         self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
         self._stopper = Stopper(context, hand, self._pools, self._dispatcher, self._collector)
         self._outage = Outage()
-        # None: not asked yet.
+        # None means that the database was not asked yet.
         self._is_quarantined_due: bool | None = None
         self._is_quarantined_at_work = False
 
     def run(self) -> None:
         """Work until there is nothing more to do.
 
-        Raises HandlersUnavailable when the handlers cannot be imported, DatabaseUnavailable when the database was
-        away when it was needed; both only after every handler at work was waited for and finalized as far as
-        can be.
+        Raises HandlersUnavailable when the handlers cannot be imported, DatabaseUnavailable when the database did not
+        answer. Before that it waits for every handler at work and finalizes all that it can.
         """
         self._heartbeat.start()
         try:
@@ -65,7 +64,7 @@ class Loop:
             while self._step():
                 pass
         except Exception:
-            # Whatever it is: no handler works on, and nobody is charged for it.
+            # Whatever the error is: no handler goes on, and no run is charged.
             self._supervisor.kill_all()
             abandon(self._context, self._hand, self._finalizer)
             raise
@@ -77,7 +76,7 @@ class Loop:
         self._raise_what_went_wrong()
 
     def _step(self) -> bool:
-        """One step of all that a tick does; whether there is a next one."""
+        """Do one step of the tick; whether there is a next one."""
         self._heartbeat.note_step()
         self._return_unstarted()
         self._look_for_more()
@@ -87,7 +86,7 @@ class Loop:
         self._collect()
         self._stopper.stop_what_is_due()
         if self._finalizer.work():
-            # Runs whose end was not written yet had kept their type from being claimed.
+            # A type at its limit may be claimable again, now that the end of a run is written.
             self._pools.ask_soon()
         self._dispatcher.dispatch()
         return True
@@ -98,10 +97,10 @@ class Loop:
         return not self._hand.count(*AT_WORK_PHASES) and self._is_settled() and not self._may_go_on()
 
     def _is_settled(self) -> bool:
-        """Whether nothing is left to be written, or the database has been away for too long."""
-        is_all_out = not self._hand.count(Phase.WAITING) and self._claimer.is_settled()
+        """Whether nothing is left to write or to return, or only to return and the database is away for too long."""
+        is_returned = not self._hand.count(Phase.WAITING) and self._claimer.is_settled()
         is_written = self._collector.is_settled() and self._finalizer.is_settled()
-        return is_written and (is_all_out or self._outage.has_lasted())
+        return is_written and (is_returned or self._outage.has_lasted())
 
     def _may_go_on(self) -> bool:
         """Whether more may be claimed in this tick, now or when a child is ready."""
@@ -126,7 +125,7 @@ class Loop:
         trouble = self._finalizer.trouble
         lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._claimer.is_settled()
         if not (self._period.is_open_ended and lost_only_its_connection):
-            # A tick that waits loses nothing with its connection, and the next one tells if the database is away.
+            # A listening tick loses no run with its connection. If the database is away, the next tick reports it.
             trouble = self._outage.error or trouble
         if trouble is not None:
             raise trouble
@@ -146,16 +145,16 @@ class Loop:
             self._note_outage(error)
 
     def _look_for_more(self) -> None:
-        """A listening tick hears of new runs. It begins to listen once handlers could begin a run."""
+        """Let a listening tick look for new runs. It begins to listen as soon as handlers could begin a run."""
         starts = self._pools.starts
         if starts.has_failed():
-            # What needs no child is worked on as in any tick; an older one, which has handlers, goes on listening.
+            # This tick goes on as a plain one, for commands only. An older tick, which has handlers, goes on listening.
             self._period.end()
             self._period = self._budget
         elif not self._may_claim():
             self._period.end()
         elif self._period.is_open_ended:
-            # A child is kept ready: to start one takes longer than anybody wants to wait.
+            # A child is kept ready, because starting one would delay a new run.
             self._pools.make_ready()
             is_ready = starts.are_known or not self._context.config.imports
             try:
@@ -168,7 +167,7 @@ class Loop:
                 self._note_outage(error)
 
     def _claim(self) -> None:
-        """Take as many runs as the pools have room for."""
+        """Claim as many runs as the pools have capacity for."""
         if not self._hand.count(*AT_WORK_PHASES):
             self._is_quarantined_at_work = False
         if not self._may_claim() or not self._may_ask():
@@ -188,15 +187,15 @@ class Loop:
             self._note_outage(error)
 
     def _may_ask(self) -> bool:
-        """Whether nothing must come before the next claim."""
+        """Whether nothing must be done before the next claim."""
         return not self._is_quarantined_at_work and self._claimer.may_take() and not self._finalizer.is_behind()
 
     def _claim_quarantined(self) -> None:
-        """A run that took its owner down twice in a row is alone in its tick, before all others."""
+        """Claim a run whose lease has expired twice in a row. It runs before all others, and alone in its tick."""
         if self._hand.count(*AT_WORK_PHASES, Phase.WAITING) or not self._pools.make_ready():
             return
-        able = [pool for pool in self._pools if pool.capacity().claimable.any]
-        policies = [policy for pool in able for policy in pool.types.policies.values()]
+        usable = [pool for pool in self._pools if pool.capacity().claimable.any]
+        policies = [policy for pool in usable for policy in pool.types.policies.values()]
         claimed = self._claimer.take(Wanted(policies, 1, quarantined=True))
         self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)
         self._dispatcher.take(claimed)
@@ -217,7 +216,7 @@ class Loop:
 
     def _grow(self, pool: Pool, spare: int) -> None:
         waits = any(held.run.job_type in pool.types.known for held in self._hand.in_phase(Phase.WAITING))
-        # Those that wait for a child are at work already, as far as the database knows.
+        # Runs that wait for a child are claimed already, so the database does not count them as due.
         due = self._claimer.count_due(list(pool.types.policies.values()), spare) + waits
         pool.grow(due - self._supervisor.starting)
         if not due:
@@ -226,11 +225,11 @@ class Loop:
     # Collecting.
 
     def _collect(self) -> None:
-        """Wait for something to happen, and take what the children say and how they end."""
+        """Wait for events. Take the messages and the deaths of children, and act on them."""
         events = self._supervisor.poll(*self._wait_seconds())
         for event in events:
             self._take_event(event)
-        # Before the deaths: what was killed for its lease has not crashed.
+        # Before the deaths, because a child that was killed for a lost lease has not crashed.
         self._stopper.act_on_news(self._heartbeat)
         for event in events:
             if isinstance(event, Died):
@@ -238,7 +237,7 @@ class Loop:
         self._collector.settle_doubts()
 
     def _wait_seconds(self) -> tuple[float, float]:
-        """For how long to wait for events, and for how long to let them gather in any case."""
+        """How long to wait for events, and how long to sleep first so that more events come together, in seconds."""
         capacities = [(pool, pool.capacity()) for pool in self._pools]
         due = [*self._stopper.next_steps(), *self._dispatcher.next_steps(), *self._collector.next_steps()]
         due += [capacity.next_step_at for _, capacity in capacities if capacity.next_step_at is not None]
@@ -259,8 +258,8 @@ class Loop:
             self._pools.starts.note_failure(event)
             if self._may_claim():
                 self._pools.starts.start(1)
-        elif isinstance(event, Said):
-            self._collector.hear(event)
+        elif isinstance(event, Reported):
+            self._collector.receive(event)
 
     def _learn(self, ready: Ready) -> None:
         if self._pools.starts.are_known:
@@ -276,7 +275,7 @@ class Loop:
             self._note_outage(error)
 
     def _note_outage(self, error: DatabaseUnavailable) -> None:
-        """The database is away: ask again in a moment, for as long as a restart takes."""
+        """Note that the database did not answer. The tick asks again soon, for as long as a restart takes."""
         self._pools.ask_in(LOOK_AGAIN_SECONDS)
         self._period.end(error)
         if self._outage.note(error):

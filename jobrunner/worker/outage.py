@@ -1,4 +1,4 @@
-"""An outage of the database, as one tick sees it."""
+"""Notes how long the database has not answered this tick."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
 
 _LONGEST_SECONDS = 5.0
-"""A restart of the database takes this long at most, or the tick gives up: the next one comes in a minute."""
+"""After a longer outage than a restart takes, the tick gives up, because the next one starts within a minute."""
 
 
 class Outage:
-    """``error`` is the last one; None: the database has answered since."""
+    """``error`` is the last error. None means that the database has answered since."""
 
     def __init__(self) -> None:
         self.error: DatabaseUnavailable | None = None
         self._since = 0.0
 
     def note(self, error: DatabaseUnavailable) -> bool:
-        """The database did not answer; whether that is new."""
+        """Note that the database did not answer; whether this is a new outage."""
         is_new = self.error is None
         if is_new:
             self._since = clock.elapsed()
@@ -25,9 +25,9 @@ class Outage:
         return is_new
 
     def end(self) -> None:
-        """The database has answered."""
+        """Note that the database has answered."""
         self.error = None
 
     def has_lasted(self) -> bool:
-        """Whether it has lasted for longer than a restart takes."""
+        """Whether the outage lasts longer than a restart takes."""
         return self.error is not None and clock.elapsed() - self._since >= _LONGEST_SECONDS

@@ -1,4 +1,4 @@
-"""For how long a tick claims: until its budget or batch is used up, or, where it listens, until it is superseded."""
+"""How long a tick claims: until its budget or batch is used up, or, if it listens, until it is superseded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LOOK_AGAIN_SECONDS = 1.0
 
 
 class Period(ABC):
-    """One reason to go on, and one source of the next step's time.
+    """Decides whether a tick may still claim, and when the loop must look again.
 
-    ``is_open_ended``: an empty queue does not end it. ``trouble`` is why it ended before its time, if the database was
-    the reason. After ``ask_again_seconds`` the database is asked again where nothing was due.
+    ``is_open_ended``: the tick goes on when nothing is due. ``trouble`` is the reason if the database has ended the
+    period early. If nothing was due, the loop asks the database again after ``ask_again_seconds``.
     """
 
     is_open_ended = False
@@ -34,22 +34,22 @@ class Period(ABC):
         return LOOK_AGAIN_SECONDS
 
     def next_step_at(self) -> float:
-        """When ``look`` has something to do, unless the supervisor is woken before; infinity: nothing is planned."""
+        """When ``look`` has something to do even if nothing happens. Infinity means that nothing is planned."""
         return float("inf")
 
     def look(self, *, is_ready: bool, is_free: bool) -> bool:
-        """Whether there may be new runs to claim, if it is time to look.
+        """Look for new runs if it is time to; whether there may be some.
 
         ``is_ready``: handlers could begin a run at once. ``is_free``: none is at work. Raises DatabaseUnavailable.
         """
         return False
 
     def end(self, trouble: DatabaseUnavailable | None = None) -> None:  # noqa: B027 - a budget needs no end
-        """Claim no more. Runs at work are seen to their end."""
+        """Claim no more. The tick still waits for its runs at work."""
 
 
 class Budget(Period):
-    """A plain tick: so much time, and so many runs."""
+    """The period of a plain tick: limited in time and in the number of runs."""
 
     def __init__(self, context: TickContext) -> None:
         self._counts = context.counts

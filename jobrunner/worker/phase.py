@@ -14,31 +14,31 @@ class Phase(IntEnum):
     """Where a run in hand is."""
 
     WAITING = 0
-    """No process has it."""
+    """It is claimed, and no process has it."""
     PREFETCHED = 1
-    """It waits in the queue of a child that works on another run. The child has surely not begun it."""
+    """It waits in the prefetch queue of a child that works on another run. The child has certainly not begun it."""
     WORKING = 2
-    """A process has it."""
+    """A process works on it."""
     STOPPING = 3
-    """Its process was told to stop."""
+    """Its process is being stopped."""
     ENDED = 4
-    """Its process is done with it. What that means is to be written."""
+    """Its process has ended it. The result must be written."""
     WRITING = 5
-    """The write is under way."""
+    """The result is being written."""
     RETURNING = 6
-    """It was never begun and goes back, uncharged."""
+    """It has not begun and is being returned, uncharged."""
 
 
 MOVES: Mapping[Phase, frozenset[Phase]] = {
-    # ENDED at once: it cannot be started.
+    # ENDED directly means that it cannot be started.
     Phase.WAITING: frozenset({Phase.PREFETCHED, Phase.WORKING, Phase.ENDED, Phase.RETURNING}),
     # Back to WAITING when it is recalled from its child.
     Phase.PREFETCHED: frozenset({Phase.WORKING, Phase.WAITING}),
-    # WAITING and RETURNING: its child has surely not begun it.
+    # WAITING and RETURNING follow if its child has certainly not begun it.
     Phase.WORKING: frozenset({Phase.STOPPING, Phase.ENDED, Phase.WAITING, Phase.RETURNING}),
     Phase.STOPPING: frozenset({Phase.ENDED, Phase.RETURNING}),
     Phase.ENDED: frozenset({Phase.WRITING}),
-    # Back to ENDED: the write has failed, and is tried again.
+    # Back to ENDED when the write has failed and will be tried again.
     Phase.WRITING: frozenset({Phase.ENDED}),
     Phase.RETURNING: frozenset(),
 }
@@ -50,4 +50,4 @@ AT_WORK_PHASES = (Phase.WORKING, Phase.STOPPING)
 
 
 class IllegalMove(AssertionError):
-    """A bug: somebody wanted to move a run to a phase that does not follow its own."""
+    """A bug in the caller: it moves a run to a phase that may not follow the run's current one."""

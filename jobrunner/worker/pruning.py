@@ -1,4 +1,4 @@
-"""Pruning: what was kept for long enough is deleted, a little in each tick whose turn it is."""
+"""Pruning: deletes rows that are older than their retention, for a short time every ten minutes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def prune(context: TickContext) -> None:
             is_database_away = isinstance(error, JobrunnerError) and not batch.is_cut(error, clock.elapsed() - began_at)
             if is_database_away:
                 raise
-            # Whatever cannot be deleted: there is other work, and the next try is in ten minutes.
+            # Whatever the error is: the tick has other work, and another tick tries again in ten minutes.
             context.log.error("prune", result="given up", error=first_line_of(error))
             return
         context.database.hit("prune.committed")

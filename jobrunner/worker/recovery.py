@@ -1,4 +1,4 @@
-"""Recovery: what a dead or cut-off tick left behind is dealt with before anything is claimed."""
+"""Recovery: ends or returns the runs of dead and cut-off ticks, before this tick claims anything."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from jobrunner.worker.run_log import log_ended
 
 _LARGEST_BATCH = 500
 _MOST_CUTS = 3
-"""Runs that are cut although they are alone: then it is not the run that is slow, and the tick has other work."""
+"""Writes of a single run that were cut. After so many, the database is slow and not the run, so recovery ends."""
 
 
 def recover(context: TickContext) -> None:
-    """End every attempt whose lease has expired, whatever its type; first kill what is left of it on this host."""
+    """End every attempt whose lease has expired, of any type. First kill its leftover processes on this host."""
     expired = context.database.read(expiries.expired_runs)
-    # Before the runs are claimable again: the old handler must not be at work beside the new one.
+    # Before the runs are claimable again, because the old handler must not work at the same time as the new one.
     owners = {run.owner for run in expired if run.host == context.config.host and run.owner is not None}
     held = context.database.read(partial(expiries.held_runs, owners=owners)) if owners else set[int]()
     live = held.difference(run.run_id for run in expired)
     killed = kill_leftovers(state_folder.for_state(context.config.state_dir), owners, live)
     if killed:
         context.log.warning("leftovers", result="killed", processes=killed)
-    _give_back_never_begun(context)
-    # Of these runs only: the handler of one whose lease ends at this moment has not been stopped.
+    _return_never_begun(context)
+    # Only these runs: if the lease of another run expires now, its handler has not been killed.
     _Recovery(context).recover([run.run_id for run in expired])
 
 
-def _give_back_never_begun(context: TickContext) -> None:
-    """What a killed tick of this host held and nobody had begun: uncharged, and not only when its lease ends."""
+def _return_never_begun(context: TickContext) -> None:
+    """Return the runs that a killed tick of this host had claimed and not begun: at once and uncharged."""
     private = filter(state_folder.is_private, state_folder.for_state(context.config.state_dir))
     for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
-        given = [
+        returned = [
             context.database.write(partial(claims.give_back, token=token, run_ids=run_ids))
             for token, run_ids in left.never_begun.items()
         ]
-        if not any(each.locked for each in given):
+        if not any(each.locked for each in returned):
             left.forget()
-        if given_back := sum(each.runs for each in given):
-            context.counts["released"] += given_back
-            context.log.warning("released", result="held by a tick that was killed, and never begun", runs=given_back)
+        if runs := sum(each.runs for each in returned):
+            context.counts["released"] += runs
+            context.log.warning("released", result="held by a tick that was killed, and never begun", runs=runs)
 
 
 class _Recovery:
-    """In batches. After one that cannot be written they go one by one; one that cannot is stepped over."""
+    """Recovers in batches. If a batch cannot be written, its runs are tried one by one, and bad ones are skipped."""
 
     def __init__(self, context: TickContext) -> None:
         self._database = context.database
@@ -80,11 +80,11 @@ class _Recovery:
                     raise
             except JobrunnerError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever the row is, it must not keep the others back
+            except Exception as error:  # noqa: BLE001 - one bad row must not stop the recovery of the others
                 if self._batch_size.was_cut():
                     left = some + left
                     continue
-                self._end_bare(some, error)
+                self._end_without_output(some, error)
             else:
                 self._batch_size.took(clock.elapsed() - began_at)
 
@@ -96,13 +96,13 @@ class _Recovery:
             log_ended(self._log, ended, recovered=True)
         self._counts["recovered"] += len(recovered)
 
-    def _end_bare(self, some: list[int], error: Exception) -> None:
+    def _end_without_output(self, some: list[int], error: Exception) -> None:
         self._log.error("recovery", result="without what it has said", run_id=some[0], error=first_line_of(error))
         try:
             self._end(some, with_output=False)
         except JobrunnerError:
             raise
-        except Exception as again:  # noqa: BLE001 - as above; it waits for a person
+        except Exception as again:  # noqa: BLE001 - as above; a person must look at this row
             self._step_over(some[0], again)
 
     def _step_over(self, run_id: int, error: Exception) -> None:

@@ -22,12 +22,12 @@ _WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
 
 
 def log_claimed(log: Log, run: ClaimedRun) -> None:
-    """A run was claimed and its attempt begins."""
+    """Log that a run was claimed and its attempt begins."""
     log.info("claimed", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="running")
 
 
 def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
-    """An attempt has ended; returns the word that is counted for it."""
+    """Log the end of an attempt; returns the word under which the tick counts it."""
     decision = ended.decision
     word = _WORDS[decision.event]
     fields = {"run_id": ended.run_id, "job_type": ended.job_type, "attempt": ended.attempt, "result": word}
@@ -35,11 +35,11 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
         fields |= {"error_type": decision.error_type, "error": decision.error}
     if decision.event in (Event.FAIL, Event.POSTPONE):
         fields["next_try"] = ended.run_at.isoformat(timespec="seconds")
-    say = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
-    say("recovered" if recovered else word, **fields)
+    write = log.warning if recovered or decision.event in _WORTH_A_WARNING else log.info
+    write("recovered" if recovered else word, **fields)
     return word
 
 
 def log_run(log: Log, event: str, run: ClaimedRun, **fields: object) -> None:
-    """A warning about a run in hand."""
+    """Log a warning about a run in hand."""
     log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, **fields)

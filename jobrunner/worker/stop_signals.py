@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: noted, and acted on by the loop when it next turns."""
+"""Stop signals (SIGTERM and SIGINT): they are only noted. The loop acts on them in its next step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jobrunner import clock
 
 
 class StopRequest:
-    """Whether the tick was told to stop: ``at`` is when (``clock.elapsed``), ``times`` how often."""
+    """The stop signals so far: ``at`` is when the first came (``clock.elapsed``), ``times`` is how many came."""
 
     def __init__(self) -> None:
         self.at: float | None = None
         self.times = 0
 
     def note(self, *_: Any) -> None:
-        """Be told once more. A second time means: now."""
+        """Note a signal. The second one means that the grace period ends now."""
         self.times += 1
         if self.at is None:
             self.at = clock.elapsed()
@@ -26,7 +26,7 @@ class StopRequest:
     @contextmanager
     def waking(self, descriptor: int) -> Iterator[None]:
         """While the block runs, each stop signal and each end of a child writes to the (non-blocking) descriptor."""
-        # With a handler of its own, SIGCHLD ends the wait for the other children.
+        # SIGCHLD writes to the descriptor only if it has a handler.
         before = signal.signal(signal.SIGCHLD, lambda *_: None)
         wake_before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
         try:
@@ -38,7 +38,7 @@ class StopRequest:
 
 @contextmanager
 def noting_stop_signals() -> Iterator[StopRequest]:
-    """Note stop signals while the block runs, instead of dying of them."""
+    """While the block runs, stop signals are noted and do not end the process."""
     request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

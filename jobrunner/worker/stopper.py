@@ -1,4 +1,4 @@
-"""Stopping: the handlers that must not go on, for one of the reasons in ``StopReason``."""
+"""Stopping: ends handlers that must not go on, for one of the reasons in ``StopReason``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobrunner.worker.run_log import log_run
 
 
 class Stopper:
-    """Acts on time, on news of the leases and on the stop signal. Main thread only."""
+    """Stops handlers on a timeout, on news of a lease and on a stop signal. Main thread only."""
 
     def __init__(
         self, context: TickContext, hand: Hand, pools: Pools, dispatcher: Dispatcher, collector: Collector
@@ -29,11 +29,11 @@ class Stopper:
         self._collector = collector
 
     def act_on_news(self, heartbeat: Heartbeat) -> None:
-        """Act on what the heartbeat has learned of the leases."""
+        """Act on the heartbeat's news of the leases."""
         while not heartbeat.news.empty():
             news, held = heartbeat.news.get()
             if held.phase in (Phase.WAITING, Phase.PREFETCHED):
-                # It may be at work by the time that it is recalled; else it goes back.
+                # A queued run may begin before the recall; then it is stopped below. Else it is returned.
                 self._recall(held.lease.run_id)
                 if held.phase is Phase.WAITING:
                     self._dispatcher.return_run(held)
@@ -50,12 +50,12 @@ class Stopper:
             log_run(self._context.log, "lease lost", held.run, result="nothing written")
 
     def stop_what_is_due(self) -> None:
-        """Stop the runs whose time is over, go on with stopping, have new output written."""
+        """Stop the runs whose time is over, take the next steps of stopping, and note new output."""
         for held in self._hand.in_phase(*AT_WORK_PHASES):
             if held.attempt.stopping is None and held.attempt.is_overdue():
                 self._stop(held, StopReason.TIMEOUT)
             if held.phase not in AT_WORK_PHASES:
-                # Its child was heard meanwhile.
+                # Stopping has received the report of its child, so the run has ended.
                 continue
             held.attempt.advance()
             if held.attempt.has_new_output():
@@ -72,7 +72,10 @@ class Stopper:
         return [step for step in steps if step is not None]
 
     def _stop(self, held: RunInHand, reason: StopReason, within: timedelta | None = None) -> bool:
-        """Begin to stop a handler, and no other: its child has nothing to go on with. False: there is no need."""
+        """Begin to stop a handler; whether that was needed. First recall the queued runs of its child.
+
+        So a signal to the child stops no other run.
+        """
         if held.phase is Phase.WORKING:
             self._recall(held.lease.run_id)
         if held.phase is Phase.WORKING:
@@ -81,5 +84,5 @@ class Stopper:
 
     def _recall(self, run_id: int) -> None:
         for pool in self._pools:
-            for said in pool.recall(run_id):
-                self._collector.hear(said)
+            for reported in pool.recall(run_id):
+                self._collector.receive(reported)

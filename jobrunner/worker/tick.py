@@ -1,6 +1,6 @@
-"""One tick, from start to exit. Start here.
+"""One tick, from start to exit. Start reading here.
 
-Ticks overlap, on one host and across hosts, and nothing depends on a lock around them: the database judges.
+Ticks overlap, on one host and across hosts. No lock keeps them apart: guarded writes in the database do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store import migrate, ticks
 from jobrunner.store.database import Database
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.housekeeping import keep_house
+from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.stop_signals import noting_stop_signals
@@ -34,10 +34,11 @@ from jobrunner.worker.watchdog import Watchdog
 def tick(
     config: Config, database: Database, watchdog: Watchdog, log: Log, types: Collection[str] | None = None
 ) -> Counter[str]:
-    """Recover, expand, prune, run what is due; leave a trail; return what was done. ``types`` None: all of this host's.
+    """Recover, expand, prune, run what is due; record the tick; return the counts of what was done.
 
-    Opens its own transactions, which ``watchdog`` watches. Raises SchemaMismatch before anything is written,
-    DatabaseUnavailable and HandlersUnavailable after what could be finalized was.
+    ``types`` None means all job types of this host. Opens its own transactions; ``watchdog`` ends calls that hang.
+    Raises SchemaMismatch before anything is written. Raises DatabaseUnavailable and HandlersUnavailable after it has
+    finalized all that it could.
     """
     mark = secrets.token_hex(4)
     owner = Owner(config.host, names.worker(config.host, mark))
@@ -47,7 +48,7 @@ def tick(
 
 
 class Tick:
-    """The trail of one tick, and what it does in between. By ``mark`` its processes are known."""
+    """The row of one tick in job_ticks, and the work of the tick. ``mark`` identifies the processes that it starts."""
 
     def __init__(self, context: TickContext, mark: str) -> None:
         self._context = context
@@ -55,7 +56,7 @@ class Tick:
         self._listening: Listening | None = None
 
     def run(self) -> Counter[str]:
-        """Work between the two writes of the trail; an open row is a tick that was killed."""
+        """Open the row, work, close the row. A row that stays open shows that its tick was killed."""
         began_at = clock.elapsed()
         context = self._context
         tick_id = context.database.write(
@@ -70,13 +71,13 @@ class Tick:
         except Exception as error:  # noqa: BLE001 - the trail is closed, and one line says what it was
             problem = internal_error(self._context.log, "tick", error, "this tick, its runs were given back")
         self._close(tick_id, problem)
-        told = {} if problem is None else {"error": str(problem)}
+        reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(
             "tick",
             result="failed" if problem else "done",
             seconds=round(clock.elapsed() - began_at, 3),
             **+self._context.counts,
-            **told,
+            **reason,
         )
         if problem is not None:
             raise problem
@@ -84,7 +85,7 @@ class Tick:
 
     def _work(self, tick_id: int) -> None:
         context = self._context
-        held = keep_house(context)
+        held = do_housekeeping(context)
         can_work = context.config.imports or context.config.commands
         if can_work and (context.config.linger or context.database.read(ticks.is_anything_due)):
             self._run_what_is_due(tick_id)
@@ -123,7 +124,7 @@ class Tick:
         trouble = None if self._listening is None else self._listening.trouble
         error = trouble if problem is None else str(problem)
         self._context.database.hit("tick.before_close")
-        # A tick that cannot close its trail has done its work all the same: the open row tells.
+        # If the row cannot be closed, the work is done all the same, and the open row shows it.
         with suppress(DatabaseUnavailable):
             self._context.database.write(
                 lambda connection: ticks.close_tick(connection, tick_id, +self._context.counts, error)

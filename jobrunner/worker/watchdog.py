@@ -1,4 +1,4 @@
-"""The watch: a thread that waits for no database, ends calls that hang, and has the fence looked after."""
+"""The watchdog: a thread that ends database calls that hang. It never waits for the database itself."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jobrunner.store.database import Database
 from jobrunner.store.waits import Waits
 
 LONGEST_CALL_SHARE = 0.25
-"""A quarter of the lease: longer than that no call of a tick may hang (see ``store.waits``)."""
+"""Of the lease: no database call of a tick may take longer (see ``store.waits``)."""
 
 
 class TickThread(threading.Thread):
-    """A thread that a tick cannot do without."""
+    """A thread that a tick needs."""
 
     def start(self) -> None:
-        """Raises ConfigurationError when the host is at its limit."""
+        """Start the thread. Raises ConfigurationError when the host cannot start any more."""
         try:
             super().start()
         except RuntimeError as error:
@@ -28,29 +28,29 @@ class TickThread(threading.Thread):
 
 
 class Watchdog(TickThread):
-    """Cuts database calls that take longer than they may, has it asked who holds them up, and fences.
+    """Cuts database calls that take too long, finds out which transactions they wait for, and calls fences.
 
-    A thread of its own: the main loop and the heartbeat may both wait for the database, even for the same row, and
-    then neither could free the other.
+    It has its own thread, because the main loop and the heartbeat may both wait for the database, even for the same
+    row. Then neither could end the other's call.
     """
 
     def __init__(self, waits: Waits) -> None:
         super().__init__(name="jobrunner-watchdog", daemon=True)
         self._look_seconds = min(waits.call / 8, waits.who / 2, 0.5)
-        # Twice the longest call: the whole process was stopped.
+        # If a look comes this late, the whole process was stopped.
         self._stall_seconds = 2 * waits.call
-        self._calm_seconds = waits.call
+        self._recovery_seconds = waits.call
         self._watched: dict[Database, _Watched] = {}
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
     def add(self, database: Database, fence: Callable[[], None] | None = None) -> None:
-        """Watchdog a connection; with each look also call ``fence``."""
+        """Watch the calls of a connection. Each look also calls ``fence``."""
         with self._lock:
             self._watched[database] = _Watched(fence)
 
     def remove(self, database: Database) -> None:
-        """Neither cut it nor call its ``fence`` any more, once this returns."""
+        """Stop watching. After this returns, the connection is not cut and its ``fence`` is not called."""
         with self._lock:
             self._watched.pop(database, None)
 
@@ -61,16 +61,16 @@ class Watchdog(TickThread):
             self.join()
 
     def run(self) -> None:
-        """Look around until closed."""
+        """Look at all connections again and again until closed."""
         looked_at = clock.elapsed()
-        calm_at = 0.0
+        recovered_at = 0.0
         while not self._closing.wait(self._look_seconds):
             now = clock.elapsed()
             if now - looked_at > self._stall_seconds:
-                # The heartbeat comes before anything else.
-                calm_at = now + self._calm_seconds
+                # After a stall the heartbeat must get time to renew the leases before the fence looks at them.
+                recovered_at = now + self._recovery_seconds
             looked_at = now
-            if now >= calm_at:
+            if now >= recovered_at:
                 self._look()
 
     def _look(self) -> None:
@@ -83,7 +83,7 @@ class Watchdog(TickThread):
 
 @dataclass(slots=True)
 class _Watched:
-    """What has been done about the call that is under way on one connection."""
+    """What the watchdog has done about the current call of one connection."""
 
     fence: Callable[[], None] | None
     stuck_for: float = 0.0
@@ -96,14 +96,14 @@ class _Watched:
             self.asked = self.cut = False
         if not self.asked and self.stuck_for > database.waits.who:
             self.asked = True
-            _beside(database.inquire)
+            _in_own_thread(database.inquire)
         if not self.cut and self.stuck_for > database.waits.call:
             self.cut = True
-            _beside(database.cut)
+            _in_own_thread(database.cut)
 
 
-def _beside(act: Callable[[], None]) -> None:
-    """Both ask the server, which may take a moment; the fence must not wait for it."""
+def _in_own_thread(act: Callable[[], None]) -> None:
+    """Call ``act``, which asks the server, in another thread, because the fence must not wait for the server."""
 
     def run() -> None:
         with suppress(Exception):
@@ -117,18 +117,19 @@ def _beside(act: Callable[[], None]) -> None:
 
 @contextmanager
 def watching(database: Database, *, at_any_price: bool = True) -> Iterator[Watchdog]:
-    """While the block runs, no call to the database takes longer than its ``waits`` say.
+    """While the block runs, no call to the database takes longer than its ``waits`` allow.
 
-    Raises ConfigurationError where no thread can be started; not ``at_any_price``, the server's limits are left.
+    Raises ConfigurationError when no thread can be started. If not ``at_any_price``, it goes on without the thread, and
+    only the server limits the calls.
     """
-    watch = Watchdog(database.waits)
-    watch.add(database)
+    watchdog = Watchdog(database.waits)
+    watchdog.add(database)
     try:
-        watch.start()
+        watchdog.start()
     except ConfigurationError:
         if at_any_price:
             raise
     try:
-        yield watch
+        yield watchdog
     finally:
-        watch.close()
+        watchdog.close()

@@ -1,4 +1,4 @@
-"""Writing beside the main loop: a thread with a connection of its own, for writes that others need not wait for."""
+"""The writer: a thread with its own connection, which writes while the main loop goes on."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ T = TypeVar("T")
 
 
 class Writer(TickThread, Generic[T]):
-    """One write at a time. Every method but ``run`` is for the main thread; ``wake`` ends its wait for the answer."""
+    """Does one write at a time. Call every method but ``run`` in the main thread. ``wake`` ends that thread's wait."""
 
-    def __init__(self, main: Database, watch: Watchdog, wake: Callable[[], None]) -> None:
+    def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-writer", daemon=True)
         self._database = main.twin()
-        self._watch = watch
+        self._watchdog = watchdog
         self._wake = wake
         self._asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
-        watch.add(self._database)
+        watchdog.add(self._database)
 
     def ask(self, work: Callable[[Database], T]) -> None:
-        """Have this done. Whoever asks takes its answer before asking again."""
+        """Start this work. Take its answer before you ask again."""
         self._asked.put(work)
 
     def answer(self) -> T | Exception | None:
-        """What the work has returned or raised; None: it is under way."""
+        """What the work has returned or raised. None means that it is not finished."""
         with suppress(queue.Empty):
             return self._answers.get_nowait()
         return None
 
     def close(self) -> None:
-        """End the thread and its connection, after the work that is under way."""
+        """Wait for the current work, then end the thread and close its connection."""
         self._asked.put(None)
         if self.is_alive():
             self.join(timeout=1)
         if self.is_alive():
             self._database.cut()
             self.join(timeout=5)
-        self._watch.remove(self._database)
+        self._watchdog.remove(self._database)
         self._database.close()
 
     def run(self) -> None:
@@ -52,7 +52,7 @@ class Writer(TickThread, Generic[T]):
             answer: Any
             try:
                 answer = work(self._database)
-            except Exception as error:  # noqa: BLE001 - it is the answer
+            except Exception as error:  # noqa: BLE001 - the error is the answer
                 answer = error
             self._answers.put(answer)
             self._wake()

@@ -13,7 +13,7 @@ from jobrunner.backoff import polynomial, waits
 from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
 from jobrunner.children.messages import (
     Cancel,
-    Heard,
+    CancelReceived,
     Hello,
     ImportFailed,
     Importing,
@@ -30,6 +30,7 @@ from jobrunner.children.protocol import (
     Handshake,
     of_child,
     of_run,
+    policy_of,
 )
 from jobrunner.jobs.payload import check_payload
 from jobrunner.model import Policy
@@ -47,7 +48,7 @@ REAL: list[Frame] = [
     },
     {"kind": "progress", "run_id": 7, "progress": {"done": 1, "total": 2.5, "message": "ä"}},
     {"kind": "output", "run_id": 7, "text": "line\n"},
-    {"kind": "heard", "run_id": 7},
+    {"kind": "cancel_received", "run_id": 7},
     {"kind": "report", "run_id": 7, "outcome": "succeeded", "ended_at": 1.5, "result": {"a": [1]}},
     {"kind": "report", "run_id": 7, "outcome": "not_begun"},
     {
@@ -55,7 +56,7 @@ REAL: list[Frame] = [
         "run_id": 7,
         "outcome": "failed",
         "ended_at": 2,
-        "was_told": True,
+        "was_asked_to_stop": True,
         "is_last": True,
         "error_type": "E",
         "error": "e",
@@ -120,7 +121,7 @@ def assert_typed_of_child(message: object) -> None:
             assert timedelta(0) <= policy.backoff.wait(3) <= timedelta(days=365)
             assert policy.concurrency is None or 1 <= policy.concurrency <= 10_000
             assert {policy.job_type: policy.is_async}
-            assert Policy.from_data(policy.as_data()) == policy
+            assert policy_of(policy.as_data()) == policy
     else:
         assert message is None
 
@@ -128,7 +129,7 @@ def assert_typed_of_child(message: object) -> None:
 def assert_typed_of_run(message: object) -> None:
     if message is None:
         return
-    assert isinstance(message, Progress | Output | Heard | Report)
+    assert isinstance(message, Progress | Output | CancelReceived | Report)
     assert type(message.run_id) is int
     assert 0 < message.run_id < 2**63
     if isinstance(message, Progress):
@@ -213,9 +214,9 @@ FROM_CHILD = [
     ImportFailed("no"),
     Progress(7, {"done": 1}),
     Output(7, "line"),
-    Heard(7),
+    CancelReceived(7),
     Report(7, "succeeded", 1.5, result={"a": 1}),
-    Report(7, "failed", 1.5, 60.0, "E", "e", "t", was_told=True, is_last=True),
+    Report(7, "failed", 1.5, 60.0, "E", "e", "t", was_asked_to_stop=True, is_last=True),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The ends of outputs, told apart by a mark: the same chapters however the bytes arrive."""
+"""The ends of outputs, told apart by a mark: the same sections however the bytes arrive."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -17,18 +17,18 @@ chapters_of_texts = st.lists(texts.filter(lambda text: MARK not in text), min_si
 
 
 def written(parts: Iterable[bytes]) -> Sections:
-    chapters = Sections(MARK)
+    sections = Sections(MARK)
     for part in parts:
-        chapters.add(part)
-    return chapters
+        sections.add(part)
+    return sections
 
 
-def told(chapters: Sections, count: int) -> list[str | None]:
+def told(sections: Sections, count: int) -> list[str | None]:
     """What belongs to each of so many runs, one after the other."""
     found = []
     for _ in range(count):
-        found.append(chapters.first.text())
-        chapters.turn()
+        found.append(sections.first.text())
+        sections.next_section()
     return found
 
 
@@ -52,24 +52,24 @@ def test_a_mark_may_come_byte_by_byte() -> None:
 
 
 def test_without_a_mark_the_next_run_begins_anew() -> None:
-    chapters = written([b"all that is written goes elsewhere"])
-    assert told(chapters, 1) == ["all that is written goes elsewhere"]
-    assert chapters.first.text() is None
-    chapters.add(b"next" + MARK)
-    assert told(chapters, 1) == ["next"]
+    sections = written([b"all that is written goes elsewhere"])
+    assert told(sections, 1) == ["all that is written goes elsewhere"]
+    assert sections.first.text() is None
+    sections.add(b"next" + MARK)
+    assert told(sections, 1) == ["next"]
 
 
 def test_what_begins_like_a_mark_and_is_none_is_output() -> None:
-    chapters = written([MARK[:6]])
-    assert chapters.first.text() is None
-    chapters.add(b"no")
-    assert chapters.first.text() == (MARK[:6] + b"no").decode()
+    sections = written([MARK[:6]])
+    assert sections.first.text() is None
+    sections.add(b"no")
+    assert sections.first.text() == (MARK[:6] + b"no").decode()
 
 
 def test_of_a_flood_the_end_is_kept_in_its_own_chapter() -> None:
     flood = b"x" * 70_000 + b"end"
-    chapters = written([b"before" + MARK, flood[:40_000], flood[40_000:] + MARK[:3], MARK[3:] + b"after" + MARK])
-    assert told(chapters, 3) == ["before", flood[-TAIL_BYTES:].decode(), "after"]
+    sections = written([b"before" + MARK, flood[:40_000], flood[40_000:] + MARK[:3], MARK[3:] + b"after" + MARK])
+    assert told(sections, 3) == ["before", flood[-TAIL_BYTES:].decode(), "after"]
 
 
 @given(st.lists(st.binary(max_size=TAIL_BYTES), max_size=8))

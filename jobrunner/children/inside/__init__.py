@@ -1,1 +1,1 @@
-"""What runs in the child's process. Nothing here is imported by the parent."""
+"""The code that runs in the child's process. The parent imports only two constants of it."""

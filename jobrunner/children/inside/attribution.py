@@ -1,4 +1,4 @@
-"""Whose output it is: in a child with many runs at once, what is written goes to the run in whose context it is."""
+"""Attributes output to runs: in a child with many runs at once, the context of a write says which run it belongs to."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextvars import ContextVar
 from typing import Any
 
 sink: ContextVar[Callable[[bytes], None] | None] = ContextVar("jobrunner_sink", default=None)
-"""Takes the output of the run of this context; None: it goes to the child's own output."""
+"""Takes the output of the run of this context. None means that it goes to the child's own output."""
 
 
 class _Attributed(io.RawIOBase):
-    """The bottom of a standard stream. Below the buffers, so that ``sys.stdout.buffer`` and loggers pass here, too."""
+    """The lowest layer of a standard stream, so that output by ``sys.stdout.buffer`` and loggers is attributed, too."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -26,7 +26,7 @@ class _Attributed(io.RawIOBase):
             return len(data)
         left = memoryview(data).cast("B")
         while left:
-            # A signal may end a write in the middle, and who writes to a raw stream does not look.
+            # A signal may end a write early, and the caller of a raw stream does not check how much was written.
             left = left[os.write(self._descriptor, left) :]
         return len(data)
 
@@ -34,16 +34,16 @@ class _Attributed(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """Stay open: others write here, too."""
+        """Do nothing, because other runs write here, too."""
 
     def fileno(self) -> int:
         return self._descriptor
 
 
 def install() -> None:
-    """Put it under both standard streams, before any module of the user's can keep them.
+    """Replace both standard streams. Call it before a module of the user can keep a reference to them.
 
-    UTF-8, which is what the parent reads, whatever letters the locale of cron knows.
+    The streams write UTF-8, which the parent reads, whatever the locale of cron is.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

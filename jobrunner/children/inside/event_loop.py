@@ -1,7 +1,7 @@
 """The child's side of ``async def`` handlers: many runs at once in one event loop.
 
-The loop itself hears the parent. So a parent that gets no answer to its request to cancel a run knows that somebody
-holds the loop; and whose code that is, it reads from a place that both can see (``turn``).
+The event loop itself receives the messages of the parent. So if the parent gets no answer to its request to cancel a
+run, a run blocks the loop. Which run that is, the parent reads from a file that both share (``running``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, reports
 from jobrunner.children.inside.reports import Progress, Send
-from jobrunner.children.messages import Cancel, FromChild, Heard, Report, StartRun, ToChild, frame_of, of_parent
+from jobrunner.children.messages import (
+    Cancel,
+    CancelReceived,
+    FromChild,
+    Report,
+    StartRun,
+    ToChild,
+    frame_of,
+    of_parent,
+)
 from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
@@ -33,9 +42,9 @@ _LINE_BYTES = 1024
 _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", default=0)
 
 
-def serve(channel: socket.socket, inbox: Inbox, turn: int, marks: BegunMarks, messages: Sequence[ToChild]) -> None:
-    """Act on these messages and on what else comes, until the parent hangs up."""
-    with mmap.mmap(turn, 8) as cell:
+def serve(channel: socket.socket, inbox: Inbox, running: int, marks: BegunMarks, messages: Sequence[ToChild]) -> None:
+    """Act on these messages and on all further ones, until the parent closes the channel."""
+    with mmap.mmap(running, 8) as cell:
         asyncio.run(_Server(channel, inbox, cell, marks).serve(messages))
 
 
@@ -53,15 +62,15 @@ class _Server:
         self._loop = asyncio.get_running_loop()
         self._hung_up = asyncio.Event()
         self._loop.set_task_factory(self._new_task)
-        # The tick's own stop comes as a frame; a signal to all processes of a service must not end the runs at once.
+        # The tick stops runs by messages. A SIGTERM to all processes of a service must not end all runs at once.
         self._loop.add_signal_handler(signal.SIGTERM, lambda: None)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        self._loop.add_reader(self._channel.fileno(), self._listen)
+        self._loop.add_reader(self._channel.fileno(), self._receive)
         for message in messages:
             self._act(message)
         await self._hung_up.wait()
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         try:
             data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -78,15 +87,15 @@ class _Server:
             failpoints.hit("loop.received")
             self._begin(message)
         elif isinstance(message, Cancel):
-            # Also for a run that is over: the answer says that the loop goes on.
-            self._send(Heard(message.run_id))
+            # Also for a run that is over: the answer shows that nothing blocks the loop.
+            self._send(CancelReceived(message.run_id))
             if run := self._runs.get(message.run_id):
                 run.was_asked_to_stop = True
                 run.work.cancel()
 
     def _begin(self, start: StartRun) -> None:
         if clock.elapsed() > start.begin_before:
-            # Its host has stood still since: by now the run may be somebody else's.
+            # The host has stalled since the claim: another tick may have the run by now.
             self._send(reports.not_begun(start))
             return
         self._marks.begin(start.slot)
@@ -95,19 +104,19 @@ class _Server:
         context.run(_running.set, run.run_id)
         context.run(attribution.sink.set, run.output.write)
         self._runs[run.run_id] = run
-        run.work = self._loop.create_task(self._live(run), context=context)
+        run.work = self._loop.create_task(self._work_on(run), context=context)
         self._set_alarm()
 
-    async def _live(self, run: _Run) -> None:
+    async def _work_on(self, run: _Run) -> None:
         report = await self._attempt(run)
         if os.getpid() != self._pid:
-            # A copy that the handler forked came back here: it must not answer in the original's name.
+            # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
         failpoints.hit("loop.handler_returned")
         del self._runs[run.run_id]
         self._set_alarm()
         for left in run.background:
-            # What a handler leaves behind ends with it.
+            # The background tasks of a handler end with it.
             left.cancel()
         run.output.flush()
         run.progress.flush()
@@ -125,25 +134,25 @@ class _Server:
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
         except (Retry, Discard, Snooze) as asked:
-            return reports.asked(asked, job, start)
+            return reports.requested(asked, job, start)
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
             return reports.failed(error, job, start)
         return reports.returned(value, job, start)
 
     def _set_alarm(self) -> None:
-        """The kernel's last resort at the earliest that any run has: the parent must be standing still by then."""
+        """Let the kernel end this process at the earliest limit of all runs, in case the parent is stopped or stuck."""
         ends = [run.last_resort_at for run in self._runs.values() if run.last_resort_at is not None]
         left = max(0.001, min(ends) - clock.elapsed()) if ends else 0
         signal.setitimer(signal.ITIMER_REAL, left)
 
     def _send(self, message: FromChild) -> None:
-        # Also from threads that a handler has started: what they print is its output.
+        # The lock is for threads that handlers have started: they may print at the same time.
         with self._sending:
             self._channel.sendall(encode(frame_of(message)))
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
-        new: asyncio.Task[Any] = asyncio.Task(_Turns(coroutine, self._cell), loop=loop, **options)
-        # The first of a run is its own life, begun from outside its context.
+        new: asyncio.Task[Any] = asyncio.Task(_StepNoter(coroutine, self._cell), loop=loop, **options)
+        # ``_work_on``, the first task of a run, is created outside the run's context, so it is not added here.
         if run := self._runs.get(_running.get()):
             run.background.add(new)
         return new
@@ -164,7 +173,7 @@ class _Run:
 
 
 class _Output:
-    """What one run writes, on its way to the parent: at once, but no more than a tail's length at a time."""
+    """Sends the output of one run to the parent: at once, but no more than the length of a tail per time window."""
 
     def __init__(self, run_id: int, send: Send, loop: asyncio.AbstractEventLoop) -> None:
         self._run_id = run_id
@@ -186,7 +195,7 @@ class _Output:
                 self._window_at, self._sent = clock.elapsed(), 0
             may_send = self._sent + len(self._pending) <= TAIL_BYTES
             if not may_send and not self._is_waiting:
-                # A flood: its end is sent when the window is over.
+                # There is too much output: its end is sent when the window is over.
                 self._is_waiting = True
                 self._loop.call_soon_threadsafe(self._loop.call_later, _OUTPUT_EVERY_SECONDS, self.flush)
         if may_send:
@@ -202,11 +211,11 @@ class _Output:
 
 
 class ExitInBackground(Exception):
-    """A background coroutine of a handler has called ``sys.exit``: that ends it, not the loop of all the others."""
+    """Raised in a background coroutine of a handler that has called ``sys.exit``, so that the event loop goes on."""
 
 
-class _Turns(Coroutine[Any, Any, Any]):
-    """A coroutine that notes, for as long as each of its steps takes, whose code the loop is in."""
+class _StepNoter(Coroutine[Any, Any, Any]):
+    """A coroutine that notes during each of its steps which run the event loop is running."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], cell: mmap.mmap) -> None:
         self._coroutine = coroutine
@@ -225,7 +234,7 @@ class _Turns(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        # Its frame and code, by which asyncio names and shows it.
+        # asyncio reads the frame and the code of a coroutine to show it.
         return getattr(self._coroutine, name)
 
     def _step(self, step: Any, *arguments: Any) -> Any:

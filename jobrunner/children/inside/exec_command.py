@@ -1,7 +1,7 @@
 """Becomes a command: ``python -I -S exec_command.py CHANNEL PARENT ALARM BEFORE FOLDER PROGRAM [ARGUMENT…]``.
 
-Between fork and exec nothing may run in a parent with threads; so what a command must inherit is set up here, and
-then this process turns into the command. Standard library only, and little of it.
+A parent with threads must run nothing between fork and exec. So this process sets up what the command must inherit,
+and then executes the command. It imports only a few modules of the standard library, so that it starts quickly.
 """
 
 import ctypes
@@ -13,29 +13,29 @@ import time
 from contextlib import suppress
 
 STARTING = b"\0"
-"""The last word of a launcher that has done its part; what follows is why the program cannot be started."""
+"""The launcher sends this just before it executes the program. If that fails, the reason follows."""
 LATE = "its last moment to begin has passed: its host stood still"
 _PR_SET_PDEATHSIG = 1
-# As in jobrunner.clock, which this process cannot import.
+# The same clock as in jobrunner.clock, which this process cannot import.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def main(
     channel: int, parent: int, alarm_seconds: float, begin_before: float, folder: str, arguments: list[str]
 ) -> None:
-    """Replace this process by the command once the parent says so; or say why not on the channel, and exit 127."""
+    """Wait for the parent, then execute the command. If that fails, send the reason to the parent and exit with 127."""
     os.set_inheritable(channel, False)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent or not os.read(channel, 1):
         os._exit(127)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        # When memory runs out, the command goes, not the tick nor the database beside it.
+        # When memory runs out, the kernel kills the command, and not the tick or a database on this host.
         score.write("1000")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        # The interpreter ignores them, and what is ignored stays so in the program.
+        # The interpreter ignores these signals, and the command would inherit that.
         signal.signal(number, signal.SIG_DFL)
-    # The last resort, should the parent be stopped or stuck; it outlives the exec.
+    # If the parent is stopped or stuck, the kernel ends the command at this time. The timer survives the exec.
     signal.setitimer(signal.ITIMER_REAL, alarm_seconds)
     try:
         os.chdir(folder)
@@ -45,7 +45,7 @@ def main(
         _refuse(channel, LATE)
     os.write(channel, STARTING)
     try:
-        os.execvp(arguments[0], arguments)  # noqa: S606 - without a shell is what is wanted
+        os.execvp(arguments[0], arguments)  # noqa: S606 - no shell is intended
     except OSError as error:
         _refuse(channel, f"{arguments[0]} cannot be started: {error.strerror}{_hint(arguments[0], error)}")
 

@@ -1,7 +1,8 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.children.inside.main CHANNEL LINE STACKS TURN PARENT [PAGE]``. It imports the
-standard library and the handlers only, and no database of ours. Standard output and error are a pipe to the parent.
+Started as ``python -P -m jobrunner.children.inside.main CHANNEL QUEUE STACKS RUNNING PARENT [PAGE]``, where all but the
+parent's process id are descriptors. It imports only the standard library and the handlers, and opens no database.
+Standard output and error are a pipe to the parent.
 """
 
 from __future__ import annotations
@@ -47,29 +48,30 @@ from jobrunner.registry import Job, registered
 _PR_SET_PDEATHSIG = 1
 _MOST_CLOSED_IN_A_ROW = 2
 _set_handler: Callable[[int, Any], object] = getattr(sys.modules.get("_signal"), "signal", signal.signal)
-"""What ``signal`` itself calls: its search for a number in the handler takes a tenth of the time of a short run."""
+"""The C function that ``signal.signal`` calls. Its own work on the handler takes a tenth of the time of a short run."""
 _LOOK_MILLISECONDS = 250
-"""Seen twice in a thousand ticks on a busy machine: a child slept on before a line that was not empty any more."""
+"""A child looks at its queue at least this often. Without this, twice in a thousand ticks on a busy machine a child
+slept although its queue was not empty."""
 
 
 def main(arguments: list[str]) -> None:
-    """Live until the channel closes or the parent dies."""
-    channel, line, stacks, turn, parent, *page = (int(argument) for argument in arguments)
-    for descriptor in (channel, line, stacks, turn, *page):
-        # What a handler starts must not speak in this child's name, nor read what is in its line.
+    """Run until the channel closes or the parent dies."""
+    channel, queue, stacks, running, parent, *page = (int(argument) for argument in arguments)
+    for descriptor in (channel, queue, stacks, running, *page):
+        # A program that a handler starts must not write into this child's channel nor read its queue.
         os.set_inheritable(descriptor, False)
     _die_with(parent)
     attribution.install()
     faulthandler.enable(stacks)
-    # The parent asks where a handler hangs with this signal: it is answered in C, even while the handler
-    # holds the interpreter lock.
+    # With this signal the parent asks for the stacks when a handler hangs. C code writes them, so it works even while
+    # the handler holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
     marks = BegunMarks(page[0] if page else None)
-    Child(socket.socket(fileno=channel), socket.socket(fileno=line), turn, marks).serve()
+    Child(socket.socket(fileno=channel), socket.socket(fileno=queue), running, marks).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    # Not sys.exit: threads that a handler left behind would keep the process.
+    # Not sys.exit: it would wait for threads that a handler has left behind.
     os._exit(0)
 
 
@@ -79,23 +81,22 @@ def _die_with(parent: int) -> None:
     if os.getppid() != parent:
         os._exit(1)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        # When memory runs out, the handler goes, not the tick nor the database beside it.
+        # When memory runs out, the kernel kills the handler, and not the tick or a database on this host.
         score.write("1000")
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Child:
-    """One child's side of the channel and of the line.
+    """One child's side of the channel and of the prefetch queue.
 
-    In the line wait the runs that it is given ahead, each a message of its own: what it has not taken yet, its parent
-    can take back.
+    The queue holds one message for each prefetched run. The parent can recall the runs that the child has not taken.
     """
 
-    def __init__(self, channel: socket.socket, line: socket.socket, turn: int, marks: BegunMarks) -> None:
+    def __init__(self, channel: socket.socket, queue: socket.socket, running: int, marks: BegunMarks) -> None:
         self._channel = channel
-        self._line = line
-        self._turn = turn
+        self._queue = queue
+        self._running = running
         self._marks = marks
         self._inbox = Inbox()
         self._pid = os.getpid()
@@ -103,19 +104,19 @@ class Child:
         self._was_asked_to_stop = False
         self._closed_in_a_row = 0
         self._streams = Streams()
-        # Also while it has no run: what tells all processes of a service to stop must not take it from its tick.
+        # Also while it has no run: a service manager may send SIGTERM to all processes, but the tick ends its children.
         signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def serve(self) -> None:
-        """Say hello, then run what comes until the other side hangs up."""
+        """Import the handlers, then run what arrives until the parent closes the channel."""
         either = select.poll()
         either.register(self._channel, select.POLLIN)
-        either.register(self._line, select.POLLIN)
+        either.register(self._queue, select.POLLIN)
         while True:
-            while not self._is_worn() and (message := self._take()):
+            while not self._has_lost_connections() and (message := self._take()):
                 self._act(message)
-            if self._is_worn():
-                # What waits in the line goes to another child, and this one is killed.
+            if self._has_lost_connections():
+                # The parent recalls the runs in the queue for another child, and kills this one.
                 while self._channel.recv(1 << 16):
                     pass
                 return
@@ -128,16 +129,16 @@ class Child:
             messages = [of_parent(frame) for frame in self._inbox.feed(data)]
             while messages:
                 if isinstance(messages[0], StartRun) and is_async(messages[0].job_type):
-                    # From here on this child runs async handlers only. asyncio is imported by those who need it.
+                    # From here on this child runs async handlers only. Other children do not import asyncio.
                     from jobrunner.children.inside.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._turn, self._marks, messages)
+                    serve(self._channel, self._inbox, self._running, self._marks, messages)
                     return
                 self._act(messages.pop(0))
 
     def _take(self) -> ToChild | None:
         try:
-            message = self._line.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT)
+            message = self._queue.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
         return of_parent(decode(message)) if message else None
@@ -148,10 +149,10 @@ class Child:
             self._import(message)
         elif isinstance(message, StartRun):
             failpoints.hit("child.received")
-            # Before it is asked whether it may begin: from here on recovery knows what it works on.
-            at_work.tell(message.run_id)
+            # Before the child checks begin_before: from here on recovery can see which run it works on.
+            at_work.show(message.run_id)
             self._run(message)
-            at_work.tell(None)
+            at_work.show(None)
 
     def _send(self, message: FromChild) -> None:
         self._channel.sendall(encode(frame_of(message)))
@@ -172,7 +173,7 @@ class Child:
                 traceback.print_exc()
                 return
             if os.getpid() != self._pid:
-                # A copy that the module forked: it must not take runs out of the original's channel.
+                # This is a copy that the module has forked. It must not take runs from the channel of the child.
                 os._exit(0)
         if taken := sorted(set(hello.reserved) & set(registered())):
             clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
@@ -190,7 +191,7 @@ class Child:
 
     def _run(self, start: StartRun) -> None:
         if clock.elapsed() > start.begin_before:
-            # Its parent has stood still since: by now the run may be somebody else's.
+            # The parent has stalled since the claim: another tick may have the run by now.
             self._streams.end_of_run()
             self._send(reports.not_begun(start))
             return
@@ -198,17 +199,17 @@ class Child:
         progress = Progress(start.run_id, self._send)
         report = self._attempt(registered().get(start.job_type), start, progress)
         if os.getpid() != self._pid:
-            # A copy that the handler forked came back here: it must not answer in the original's name.
+            # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
         failpoints.hit("child.handler_returned")
         self._streams.end_of_run()
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.tells_of_a_closed_connection(report) else 0
-        was_told, is_last = self._was_asked_to_stop, self._is_worn()
-        self._send(report._replace(ended_at=clock.elapsed(), was_told=was_told, is_last=is_last))
+        was_asked_to_stop, is_last = self._was_asked_to_stop, self._has_lost_connections()
+        self._send(report._replace(ended_at=clock.elapsed(), was_asked_to_stop=was_asked_to_stop, is_last=is_last))
 
-    def _is_worn(self) -> bool:
-        """Whether a connection that the handlers keep is gone for good: all runs to come would fail of it here."""
+    def _has_lost_connections(self) -> bool:
+        """Whether a connection that the handlers keep is closed, so that all further runs would fail in this child."""
         return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
     def _attempt(self, job: Job[Any, Any] | None, start: StartRun, progress: Progress) -> Report:
@@ -216,10 +217,10 @@ class Child:
             return refused
         assert job is not None
         context = reports.context_of(start, progress, lambda: self._was_asked_to_stop)
-        # Before each run: a handler or its module may have set a handler of its own.
+        # Before each run, because a job handler or its module may have set another signal handler.
         _set_handler(signal.SIGTERM, self._on_sigterm)
         self._was_asked_to_stop = False
-        # The last resort, should the parent be stopped or stuck: the kernel ends this process, whatever it holds.
+        # If the parent is stopped or stuck, the kernel ends this process at this time, even if it holds a lock.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
         try:
@@ -227,19 +228,19 @@ class Child:
             try:
                 value = job.function(context, **start.payload)
             finally:
-                # From here on nothing may be interrupted: half a report would be taken for nonsense.
+                # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.
                 self._is_at_work = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except HandlerStopped as error:
             return reports.stopped(error, start)
         except (Retry, Discard, Snooze) as asked:
-            return reports.asked(asked, job, start)
+            return reports.requested(asked, job, start)
         except BaseException as error:  # noqa: BLE001 - sys.exit() ends the attempt, not the child
             return reports.failed(error, job, start)
         return reports.returned(value, job, start)
 
     def _on_sigterm(self, *_: Any) -> None:
-        # The first asks, the second (half of kill_after later) interrupts. Between runs there is nothing to stop.
+        # The first SIGTERM asks the handler to stop. The second, half of kill_after later, interrupts it.
         if not self._is_at_work:
             return
         if self._was_asked_to_stop:
@@ -254,7 +255,7 @@ def is_async(job_type: str) -> bool:
 
 
 def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
-    """Why the handler of this type could not take the payload; None: it could, or there is none."""
+    """Why the payload does not fit the handler of this type. None means that it fits, or that there is no handler."""
     job = registered().get(job_type)
     try:
         if job is not None:
@@ -265,7 +266,10 @@ def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
 
 
 def _schedules() -> list[dict[str, Any]]:
-    """What the handlers say of when they run. Raises BadPayload, now that all annotations can be read."""
+    """The schedules of all handlers, as data.
+
+    Raises BadPayload. The payloads are checked here, because all annotations can be read only after the imports.
+    """
     from jobrunner.schedules import declare
 
     found = []
@@ -280,13 +284,13 @@ def _schedules() -> list[dict[str, Any]]:
 
 
 def _check_module_name(name: str) -> None:
-    # The words of the import system for `../jobs` or `a..b` speak of packages that nobody asked for.
+    # The import system would answer `../jobs` or `a..b` with an error about packages, which does not help.
     if not all(part.isidentifier() for part in name.split(".")):
         raise ConfigurationError("that is no module's name; write it as an import statement does, e.g. myapp.jobs")
 
 
 def _line(error: BaseException) -> str:
-    # Our own refusals say themselves what is wrong.
+    # The message of our own errors is enough without the type.
     return text_of(error) if isinstance(error, JobrunnerError) else f"{type(error).__name__}: {text_of(error)}"
 
 

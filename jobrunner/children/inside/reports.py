@@ -1,4 +1,4 @@
-"""What the end of a handler means, as the report that its child sends; and what a handler may tell before it."""
+"""Makes the report that a child sends when a handler ends, and sends the progress of a run before that."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _CLOSED = re.compile(
     r"|(lost|terminating) connection",
     re.IGNORECASE,
 )
-"""In the words of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
+"""Error messages of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
 Send = Callable[[FromChild], None]
 
 
 class Progress:
-    """The progress of one run. A handler may tell a million times; the parent hears it ten times a second at most."""
+    """The progress of one run. It is sent to the parent ten times a second at most, however often it is noted."""
 
     def __init__(self, run_id: int, send: Send) -> None:
         self._run_id = run_id
@@ -41,14 +41,14 @@ class Progress:
         self._latest: ProgressMessage | None = None
         self._sent_at = 0.0
 
-    def tell(self, progress: Mapping[str, Any]) -> None:
-        """Note how far the work is. Raises BadPayload for what no database can hold."""
+    def note(self, progress: Mapping[str, Any]) -> None:
+        """Note how far the work is. Raises BadPayload for a value that a database cannot hold."""
         self._latest = ProgressMessage(self._run_id, payload.check_payload(progress))
         if clock.elapsed() - self._sent_at >= _PROGRESS_EVERY_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was told last, if it was not sent."""
+        """Send the last noted progress, if it was not sent yet."""
         if self._latest is not None:
             self._sent_at = clock.elapsed()
             self._send(self._latest)
@@ -56,7 +56,7 @@ class Progress:
 
 
 def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool]) -> Context:
-    """What the handler is given, from what the parent has sent."""
+    """The context for the handler, made from the parent's message."""
     timeout = start.timeout_seconds
     slot = start.scheduled_for
     return Context(
@@ -68,20 +68,20 @@ def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[
         lateness=timedelta(seconds=start.lateness_seconds),
         deadline=None if timeout is None else datetime.fromisoformat(start.started_at) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
-        _tell=progress.tell,
+        _tell=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
     )
 
 
 def not_begun(start: StartRun) -> Report:
-    """The run was not begun, and will not be."""
+    """The report of a run that the child has not begun and will not begin."""
     return Report(start.run_id, NOT_BEGUN)
 
 
 def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Report | None:
-    """Why the handler is not even called; None: it is.
+    """The report of a run whose handler cannot be called. None means that it can be called.
 
-    What another version of the code could do is ``incompatible``: perhaps a deploy is under way.
+    The outcome is ``incompatible`` if another version of the code may run it: perhaps a deploy is under way.
     """
     if job is None or job.policy.is_async != is_async:
         error = "no handler of this name and kind"
@@ -96,14 +96,14 @@ def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Re
 
 
 def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
-    """The handler came to its end."""
+    """The report of a handler that has returned."""
     if isinstance(value, Retry | Discard | Snooze):
-        return asked(value, job, start)
+        return requested(value, job, start)
     return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
 
 
-def asked(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
-    """The handler has said itself how its run goes on."""
+def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:
+    """The report of a handler that has returned or raised Retry, Discard or Snooze."""
     run_id, error = start.run_id, text_of(outcome)
     if isinstance(outcome, Snooze):
         return Report(run_id, "snoozed", wait_seconds=outcome.wait.total_seconds(), error=error)
@@ -115,7 +115,7 @@ def asked(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun
 
 
 def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
-    """The handler has raised. To be called while the exception is being handled."""
+    """The report of a handler that has raised. Call it while the exception is being handled."""
     return Report(
         start.run_id,
         "discarded" if job.is_permanent(error) else "failed",
@@ -127,17 +127,17 @@ def failed(error: BaseException, job: Job[Any, Any], start: StartRun) -> Report:
 
 
 def tells_of_a_closed_connection(report: Report) -> bool:
-    """Whether the run has failed because a connection that its process keeps is gone."""
+    """Whether the run has failed because a connection that its process keeps was closed."""
     return report.error is not None and _CLOSED.search(report.error) is not None
 
 
 def stopped(error: BaseException, start: StartRun) -> Report:
-    """The handler was interrupted. The parent, if it asked for this, knows better why."""
+    """The report of a handler that was interrupted. If the parent has stopped it, the parent knows the reason."""
     return Report(start.run_id, "stopped", error_type="stopped", error=text_of(error), traceback=stack())
 
 
 def _kept(value: object, limit_bytes: int) -> object:
-    """The result as far as both databases can hold it: a return value is a courtesy, never a reason to fail."""
+    """The return value, or None if a database cannot hold it: a return value is never a reason to fail a run."""
     if value is None:
         return None
     try:
@@ -151,14 +151,14 @@ def _kept(value: object, limit_bytes: int) -> object:
 def text_of(error: BaseException) -> str:
     """The message of an exception, whatever its class does."""
     try:
-        # Cut here: a message of many megabytes would make a frame that the parent takes for nonsense.
+        # Cut here, because a message of many megabytes would make a frame that is too long.
         return str(error)[:_MESSAGE_CHARACTERS]
     except BaseException:  # noqa: BLE001 - the handler's own __str__ may fail in any way
         return "(its message cannot be read)"
 
 
 def stack() -> str:
-    """The traceback of the exception that is being handled; its end, if it is long."""
+    """The traceback of the exception that is being handled, or only its end if it is long."""
     try:
         text = traceback.format_exc()
     except BaseException:  # noqa: BLE001 - as above: formatting runs the handler's code

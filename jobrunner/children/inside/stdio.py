@@ -1,4 +1,4 @@
-"""The standard streams of a child: whatever a run has done to them, the next one finds them as they were."""
+"""Restores the standard streams of a child after each run, because a run may close or replace them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _LOWEST_COPY = 10
 
 
 class Streams:
-    """``mark`` is what tells the parent that up to here the output was one run's."""
+    """The standard streams. ``mark`` is written after each run, so that the parent can separate the outputs."""
 
     def __init__(self) -> None:
         self.mark = b""
-        # One of its own: a handler may close or replace the standard streams.
+        # A separate descriptor for the mark, because a handler may close or replace the standard streams.
         self._output_end = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _LOWEST_COPY)
         self._kept: dict[str, Any] = {}
         self._copies: dict[int, tuple[int, tuple[int, int] | None]] = {}
 
     def keep(self) -> None:
-        """From here on they are to stay as they are: the handlers' modules may have had their reasons."""
+        """Remember the streams as they are now. The modules of the handlers may have changed them on purpose."""
         self._kept = {name: getattr(sys, name) for name in _NAMES}
         for number in _NAMES.values():
             with suppress(OSError):
                 self._copies[number] = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _LOWEST_COPY), _file_of(number)
 
     def end_of_run(self) -> None:
-        """Write the mark, and put back what the run has closed or replaced."""
+        """Restore what the run has closed or replaced, and write the mark."""
         for name in _NAMES:
             with suppress(Exception):
                 getattr(sys, name).flush()
@@ -41,7 +41,7 @@ class Streams:
                 with suppress(OSError):
                     os.dup2(copy, number)
         with suppress(OSError):
-            # Shared with all that the run has started: part of a mark would be no mark.
+            # A program that the run has started may have made the pipe non-blocking. The mark must be written whole.
             os.set_blocking(self._output_end, True)
             os.write(self._output_end, self.mark)
 

@@ -1,1 +1,1 @@
-"""Pools: which processes serve which job types, and how many runs each can take now."""
+"""Pools: which processes run which job types, and how many runs each pool can take now."""

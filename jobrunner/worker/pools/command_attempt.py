@@ -1,4 +1,4 @@
-"""A command's attempt: what it is given, and what its end means."""
+"""An attempt of a command: what the command gets, and what its exit means."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from jobrunner.worker.attempt import STOP_SIGNALS, Attempt
 def command_line(
     command: Command, run: ClaimedRun, environ: Mapping[bytes, bytes], grace: timedelta, begin_before: float
 ) -> CommandLine:
-    """What to start for a run. Raises BadPayload: PayloadMismatch where it only does not fit the command."""
-    # Once more: a row may have been changed by hand.
+    """What to start for a run. Raises BadPayload, and PayloadMismatch if another version of the command may fit."""
+    # The payload is checked again, because a person may have changed the row.
     payload = check_payload(run.payload, sys.maxsize)
     last_resort = 0.0 if run.timeout is None else (run.timeout + command.policy.kill_after + grace).total_seconds()
     return CommandLine(
@@ -34,7 +34,7 @@ def command_line(
 
 
 class CommandAttempt(Attempt):
-    """A run in the hands of a command: it reports by its exit status."""
+    """A run that a command works on. The exit status of the command is its report."""
 
     def __init__(self, run: ClaimedRun, command: Command, process: CommandProcess) -> None:
         super().__init__(run, command.policy, process)
@@ -42,14 +42,14 @@ class CommandAttempt(Attempt):
         self._refusal = process.refusal
 
     def _send(self, step: str) -> None:
-        # Asked once: a second SIGTERM in mid-flight makes many programs leave their work half undone.
+        # One SIGTERM only: a second one makes many programs stop in the middle of their cleanup.
         if step != "interrupt":
             super()._send(step)
 
     def _is_doubtful(self, ending: AttemptResult) -> bool:
         if ending.exit_signal is not None:
             return ending.exit_signal in STOP_SIGNALS
-        # Those that clean up before they end say anything then; only what was declared to mean something else does.
+        # A program that cleans up after SIGTERM may exit with any status. Only a declared status is certain.
         is_declared = self.process.exit_status in self._command.discard_codes
         return ending.outcome is not Outcome.SUCCEEDED and not is_declared
 
@@ -66,6 +66,6 @@ class CommandAttempt(Attempt):
         outcome = self._command.meaning_of(status)
         if outcome is Outcome.SUCCEEDED:
             return replace(ending, outcome=outcome, error_type=None, error=None, wait=None)
-        said = self.tail.last_line()
-        told = f"exit status {status}: {said}" if said else f"exit status {status}"
-        return replace(ending, outcome=outcome, error_type="exit_status", error=told)
+        last_line = self.tail.last_line()
+        error = f"exit status {status}: {last_line}" if last_line else f"exit status {status}"
+        return replace(ending, outcome=outcome, error_type="exit_status", error=error)

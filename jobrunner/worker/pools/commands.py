@@ -1,4 +1,4 @@
-"""The pool of commands: a process of its own for each run. They share the host's permits with the handlers."""
+"""The pool of commands: it starts one process for each run. Commands and handlers share the permits of the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep
 
 
 class CommandPool(Pool):
-    """``commands`` are those of the types that this tick may claim."""
+    """``commands`` holds the commands whose types this tick may claim."""
 
     def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, commands: Mapping[str, Command]) -> None:
         super().__init__(hand)

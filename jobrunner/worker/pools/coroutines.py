@@ -1,4 +1,4 @@
-"""The pool of ``async def`` handlers: one child, many runs at once; and which run is to blame when it dies."""
+"""The pool of ``async def`` handlers: one child runs many. When it dies, the pool decides which run is charged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from jobrunner.children.messages import NOT_BEGUN, Cancel, Heard, Output, Report
+from jobrunner.children.messages import NOT_BEGUN, Cancel, CancelReceived, Output, Report
 from jobrunner.children.output import Tail
 from jobrunner.children.protocol import OfRun
 from jobrunner.children.python_child import ChildProcess
@@ -22,28 +22,28 @@ from jobrunner.worker.pools.starts import ChildStarts
 
 _MANY = 20
 _GATHERING_SECONDS = 0.01
-"""With many at work, those that end together are finalized together."""
+"""With many runs at work, those that end within this time are finalized together."""
 
 
 class AsyncAttempt(Attempt):
-    """A run beside others in one event loop: it is stopped by cancelling it there; only then with the whole child."""
+    """A run that shares an event loop. It is cancelled there to stop it; if that fails, the whole child is killed."""
 
     def __init__(self, run: ClaimedRun, policy: Policy, child: ChildProcess) -> None:
         super().__init__(run, policy, child)
         self.tail = Tail()
         self._bytes_seen = 0
         self.child = child
-        self.was_heard = False
+        self.loop_has_answered = False
         self.has_killed = False
 
     def stop(self, why: StopReason, within: timedelta | None = None) -> bool:
-        """As any attempt; but never at once: the lease of one run is no reason to kill its neighbours."""
+        """As for any attempt, but never at once: a lost lease of one run must not kill the other runs."""
         return super().stop(why, within or None)
 
-    def hear(self, message: OfRun) -> None:
-        """What it has written; or that its loop has received the request to cancel it."""
-        if isinstance(message, Heard):
-            self.was_heard = True
+    def receive(self, message: OfRun) -> None:
+        """Take the output of the run, or note that its event loop has received the request to cancel it."""
+        if isinstance(message, CancelReceived):
+            self.loop_has_answered = True
         elif isinstance(message, Output):
             self.tail.add(message.text.encode("utf-8", "replace"))
 
@@ -56,40 +56,40 @@ class AsyncAttempt(Attempt):
 
     def _stopped(self, ending: AttemptResult) -> AttemptResult:
         stopped = super()._stopped(ending)
-        # Where the loop stood tells something only of a run that held it; else the coroutine's own stack does.
-        return replace(stopped, traceback=ending.traceback) if self.was_heard else stopped
+        # If the loop has answered, this run did not block it. Then the stack of the coroutine says more.
+        return replace(stopped, traceback=ending.traceback) if self.loop_has_answered else stopped
 
     def _crashed(self) -> AttemptResult:
-        if beside := self.process.tail.text():
-            # What came past the interpreter: a library's last words, a program that it has started.
-            self.tail.add(b"\n" + beside.encode())
+        if shared := self.process.tail.text():
+            # Output that no run can be found for: from a library in C, or from a program that a handler started.
+            self.tail.add(b"\n" + shared.encode())
         return super()._crashed()
 
     def blocked(self, others: int) -> AttemptResult:
-        """It held the loop until the child had to be killed."""
+        """The result of a run that blocked the event loop until the child was killed."""
         ending = self.died()
         if self.stopping is not None:
             return ending
         return replace(
             ending,
             error_type="blocked_loop",
-            error=f"it held the event loop, and {others} other(s) could not go on; use await, or asyncio.to_thread",
+            error=f"it blocked the event loop and {others} other run(s); use await, or asyncio.to_thread",
         )
 
-    def bystander(self, culprits: Sequence[Attempt]) -> AttemptResult:
-        """Its child died through no fault of its own: uncharged."""
-        named = ", ".join(f"run {each.run.lease.run_id} ({each.run.job_type})" for each in culprits)
-        why = f"because of {named}" if named else "and nobody knows by which of its runs"
+    def released_with_child(self, charged: Sequence[Attempt]) -> AttemptResult:
+        """The result of a run whose child died because of others: uncharged."""
+        named = ", ".join(f"run {each.run.lease.run_id} ({each.run.job_type})" for each in charged)
+        why = f"because of {named}" if named else "because of one of its runs, and it is not known which"
         return AttemptResult(
             Outcome.RELEASED,
             error_type="released",
-            error=f"the child that it shared was ended {why}",
+            error=f"the child process that it shared ended {why}",
             output=self.tail.text(),
         )
 
 
 class CoroutinePool(Pool):
-    """One child with an event loop. Its runs take no permits of the host: each type has its own limit."""
+    """One child with an event loop. Its runs use no permits of the host, because each type has its own limit."""
 
     def __init__(self, hand: Hand, supervisor: Supervisor, config: Config, starts: ChildStarts) -> None:
         super().__init__(hand)
@@ -116,7 +116,7 @@ class CoroutinePool(Pool):
     def _claimable(self, child: ChildProcess | None) -> Capacity:
         if child is None and not self._supervisor.idle:
             return Capacity(0)
-        if child is not None and (child.is_being_killed or child.silent_since is not None):
+        if child is not None and (child.is_being_killed or child.channel_lost_at is not None):
             return Capacity(0)
         most = 1 if self._is_one_at_a_time else sum(each.concurrency or 1 for each in self.types.known.values())
         return Capacity(0, ahead=most - self._at_work)
@@ -139,29 +139,29 @@ class CoroutinePool(Pool):
     def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
         if report is None:
             return PoolStep(self._results_of_death(runs))
-        # The child stays: its loop and what the handlers keep in it are there for the next runs.
+        # The child stays, so that the next runs can use its event loop and what the handlers keep in it.
         self._at_work -= 1
         return PoolStep([] if report.outcome == NOT_BEGUN else [(held, held.attempt.reported(report)) for held in runs])
 
     def _results_of_death(self, runs: Sequence[RunInHand]) -> list[tuple[RunInHand, AttemptResult]]:
         mine = [(held, held.attempt) for held in runs if isinstance(held.attempt, AsyncAttempt)]
         attempts = [attempt for _, attempt in mine]
-        culprits, held_the_loop = _culprits(attempts)
-        if not culprits:
-            # Nobody knows who did it: one at a time for the rest of the tick, and it will show.
+        charged, have_blocked = _charged(attempts)
+        if not charged:
+            # It is not known which run ended the child. Run one at a time for the rest of the tick to find it.
             self._is_one_at_a_time = True
         self._at_work = 0
         results = []
         for held, attempt in mine:
-            if attempt not in culprits:
-                results.append((held, attempt.bystander(culprits)))
+            if attempt not in charged:
+                results.append((held, attempt.released_with_child(charged)))
             else:
-                others = len(mine) - len(culprits)
-                results.append((held, attempt.blocked(others) if held_the_loop else attempt.died()))
+                others = len(mine) - len(charged)
+                results.append((held, attempt.blocked(others) if have_blocked else attempt.died()))
         return results
 
     def close(self) -> None:
-        """Let the child go: with nothing at work it ends by itself."""
+        """Release the child if it has no work. Then it ends by itself."""
         child = self._living()
         if child is not None and not self._at_work:
             self._supervisor.release(child)
@@ -173,15 +173,15 @@ class CoroutinePool(Pool):
         return self._child
 
 
-def _culprits(attempts: Sequence[AsyncAttempt]) -> tuple[list[AsyncAttempt], bool]:
-    """Who is to blame for the child's end; and whether it held the loop so that others got the child killed."""
-    killers = [attempt for attempt in attempts if attempt.has_killed]
-    if any(attempt.was_heard for attempt in killers):
-        # The loop has answered: it is they who would not stop.
-        return killers, False
-    turn = attempts[0].child.running_run_id()
-    if in_turn := [attempt for attempt in attempts if attempt.run.lease.run_id == turn]:
-        return in_turn, bool(killers)
-    if killers or len(attempts) == 1:
-        return killers or list(attempts), False
+def _charged(attempts: Sequence[AsyncAttempt]) -> tuple[list[AsyncAttempt], bool]:
+    """The attempts that are charged for the child's end; and whether they blocked the loop of a run to be stopped."""
+    killed_for = [attempt for attempt in attempts if attempt.has_killed]
+    if any(attempt.loop_has_answered for attempt in killed_for):
+        # The loop went on, so these runs did not stop when they were cancelled.
+        return killed_for, False
+    running = attempts[0].child.running_run_id()
+    if has_loop := [attempt for attempt in attempts if attempt.run.lease.run_id == running]:
+        return has_loop, bool(killed_for)
+    if killed_for or len(attempts) == 1:
+        return killed_for or list(attempts), False
     return [attempt for attempt in attempts if attempt.is_overdue()], False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from jobrunner import clock
-from jobrunner.children.events import Said
+from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.children.supervisor import Supervisor
@@ -26,13 +26,13 @@ _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
 _LONGEST_GATHERING_SECONDS = 0.04
 _MOST_AT_A_TIME = 512
-"""Runs in one claim: what a claim costs, whatever it finds, is as much as a hundred runs."""
+"""Runs in one claim. The fixed cost of a claim is that of a hundred runs."""
 
 _seconds = attrgetter("seconds")
 
 
 class HandlerPool(Pool):
-    """As many children as the host has permits. How many runs each is sent ahead follows the measured throughput."""
+    """One child for each permit of the host. The throughput estimate decides how many runs each child gets."""
 
     def __init__(self, context: TickContext, hand: Hand, supervisor: Supervisor, starts: ChildStarts) -> None:
         super().__init__(hand)
@@ -63,9 +63,9 @@ class HandlerPool(Pool):
         length, idle = self._throughput.queue_length(), len(self._supervisor.idle)
         ahead = sum(max(0, length - 1 - queue.length) for queue in queues)
         if not idle and 2 * ahead < (length - 1) * len(queues):
-            # No child runs out of work yet: rather one large claim in a moment than many small ones.
+            # Every child has enough work for now: one large claim later is cheaper than many small ones.
             ahead = 0
-        # The rest in a moment: what waits is charged, and others could do it.
+        # The limit per claim: a claimed run that waits is charged, and another host could work on it.
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
     def _gathering_seconds(self, queues: list[PrefetchQueue]) -> float:
@@ -88,13 +88,13 @@ class HandlerPool(Pool):
             return PoolStep()
         started: list[RunInHand] = []
         prefetched = 0
-        # The short ones first: a long one closes the queue in which it waits.
+        # Short runs come first, because a long run closes the queue that it joins.
         waiting.sort(key=lambda held: not self._throughput.is_short(held.run.job_type))
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = self._open_queues()
         for held in waiting:
             if held.run.job_type not in self.types.policies:
-                # It goes back: an idle child may have other code than the one whose handshake told of it.
+                # The type is retired: an idle child may have other code than the first child. The run is returned.
                 continue
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
@@ -115,7 +115,7 @@ class HandlerPool(Pool):
         self._queues[child] = PrefetchQueue(self._hand, child, held, is_closed)
 
     def _send(self, held: RunInHand, child: ChildProcess) -> bool:
-        """Whether it can be recalled. What is too long for that goes through the channel."""
+        """Send the run to the child; whether it can be recalled. A long message goes through the channel: it cannot."""
         message = self._message(held)
         is_recallable = child.prefetch(message)
         if not is_recallable:
@@ -123,7 +123,7 @@ class HandlerPool(Pool):
         return is_recallable
 
     def _prefetch(self, held: RunInHand, queues: list[PrefetchQueue]) -> bool:
-        """Whether one of these queues took it. A queue that closes is taken out of them."""
+        """Add the run to one of these queues; whether that worked. Removes a queue that closes from the list."""
         queue = min(queues, key=_seconds, default=None)
         if queue is None or queue.seconds >= AHEAD_SECONDS or not queue.child.prefetch(self._message(held)):
             return False
@@ -154,7 +154,7 @@ class HandlerPool(Pool):
         results = [] if report.outcome == NOT_BEGUN else [(held, attempt.reported(report))]
         ended_at = clock.elapsed()
         if report.ended_at is not None:
-            # A handler may forge it: no earlier and no later than it can have been.
+            # A handler may forge this time, so it is limited to what is possible.
             ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
             self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
         if queue is None:
@@ -162,7 +162,7 @@ class HandlerPool(Pool):
         if report.is_last:
             self._log.warning("child", result="replaced", error="two runs in a row found a connection closed")
         if attempt.stopping is not None or report.is_last:
-            # It was sent signals, or takes no more: a fresh one takes its place, and what it started goes with it.
+            # The child got stop signals, or accepts no more runs. It is killed with all that it started, and replaced.
             queue.recall()
             del self._queues[queue.child]
             queue.child.kill()
@@ -182,9 +182,10 @@ class HandlerPool(Pool):
             never_begun = Phase.WAITING if queue.first.attempt.stopping is None else Phase.RETURNING
             self._hand.move(queue.first, never_begun)
             return PoolStep()
-        # Others than the first are missing only if it spoke nonsense before it died: nobody knows how far it came.
-        unheard = [self._work_on(held, queue.child) for held in list(queue.behind())]
-        return PoolStep([(held, held.attempt.died()) for held in (*runs, *unheard)])
+        # A queued run could not be recalled and has no report only if the child sent invalid frames before it died.
+        # Then it is unknown whether the run had begun, so it counts as begun.
+        unreported = [self._work_on(held, queue.child) for held in list(queue.behind())]
+        return PoolStep([(held, held.attempt.died()) for held in (*runs, *unreported)])
 
     def _work_on(self, held: RunInHand, child: ChildProcess, began_at: float | None = None) -> RunInHand:
         held.started = Attempt(held.run, self.types.known[held.run.job_type], child, began_at)
@@ -196,7 +197,7 @@ class HandlerPool(Pool):
 
     # Recalling.
 
-    def recall(self, run_id: int | None = None) -> list[Said]:
+    def recall(self, run_id: int | None = None) -> list[Reported]:
         if run_id is None:
             for queue in self._queues.values():
                 self._recall_behind(queue)
@@ -204,9 +205,9 @@ class HandlerPool(Pool):
         for queue in self._queues.values():
             if queue.holds(run_id):
                 never_begun = queue.recall()
-                said = self._supervisor.listen(queue.child)
-                first = Said(queue.child, Report(queue.first.lease.run_id, NOT_BEGUN))
-                return [*said, first] if never_begun else said
+                reported = self._supervisor.receive(queue.child)
+                first = Reported(queue.child, Report(queue.first.lease.run_id, NOT_BEGUN))
+                return [*reported, first] if never_begun else reported
         return []
 
     def _stuck_at(self, queue: PrefetchQueue) -> float:
@@ -218,19 +219,19 @@ class HandlerPool(Pool):
             stuck_since = clock.elapsed() - self._stuck_at(queue)
             if queue.length and stuck_since >= 0:
                 self._recall_behind(queue)
-            # Asked after the recall: when a child took one of them, it had sent its report about the one before. A
-            # claim may have taken long, and nobody has listened meanwhile.
-            if queue.length and stuck_since >= _UNACCOUNTED_SECONDS and not queue.child.has_unheard():
-                # A child takes one at a time. This one's handler has read what is not its own.
+            # This is checked after the recall. A child sends its report before it takes the next run; the report may
+            # still be unread, because a claim took long.
+            if queue.length and stuck_since >= _UNACCOUNTED_SECONDS and not queue.child.has_unread():
+                # A queued run is gone without a report: the handler has read from the queue of its child.
                 queue.child.kill()
 
     def _recall_behind_the_slowest(self) -> None:
-        """Nothing is due any more, and a child is idle."""
+        """Recall from the longest queue, because nothing is due any more and a child is idle."""
         queue = max(self._queues.values(), key=_seconds, default=None)
         if queue is not None and queue.seconds > _WORTH_MOVING_SECONDS:
             self._recall_behind(queue)
 
     def _recall_behind(self, queue: PrefetchQueue) -> None:
         if queue.recall():
-            # The child had not even begun the first: send it again.
+            # The recall also took the first run, which the child had not begun: send it again.
             self._send(queue.first, queue.child)

@@ -1,7 +1,7 @@
-"""Pools: who serves which kind of job types, how many runs each can take now, and how it starts one.
+"""What a pool is: it runs some job types, says how many runs it can take now, and starts them.
 
-The loop claims for one pool after the other. A pool knows processes; it does not know the database. The runs are in the
-hand (``worker.hand``): a pool starts those of its types that wait there, and keeps none for itself.
+The loop claims for one pool after the other. A pool knows processes; it does not know the database. All runs are in the
+hand (``worker.hand``): a pool starts the waiting runs of its types and stores none of them itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jobrunner.children.events import Said
+from jobrunner.children.events import Reported
 from jobrunner.children.messages import Report, StartRun
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Capacity, Policy
@@ -21,13 +21,13 @@ from jobrunner.worker.phase import Phase
 
 @dataclass(frozen=True, slots=True)
 class PoolCapacity:
-    """What a pool can take, and what it waits for.
+    """How many runs a pool can take, and what it waits for.
 
-    ``claimable`` is for how many runs it has room now, ``limits`` are the types of which it wants no more than so many,
-    ``growth`` is by how many processes it could grow. ``is_usable``: it may still start runs in this tick.
-    ``is_ready``: there is nothing to wait for before it can start one, or no hope that it will. ``next_step_at`` is
-    when ``start`` has something to do without any event; None: nothing is planned. For ``gathering_seconds`` reports
-    may pile up while every child has something to do.
+    ``claimable`` is how many runs it can take now. ``limits`` holds the most runs that it wants of a type.
+    ``growth`` is how many more processes it could start. ``is_usable``: it may still start runs in this tick.
+    ``is_ready``: it can start a run at once, or it will never be able to. ``next_step_at`` is when ``start`` has
+    something to do even if nothing happens; None means that nothing is planned. For ``gathering_seconds`` the loop may
+    let reports collect, because every child has work.
     """
 
     claimable: Capacity
@@ -41,9 +41,10 @@ class PoolCapacity:
 
 @dataclass(frozen=True, slots=True)
 class PoolStep:
-    """What a pool has done: ``results`` are the runs that have ended, and how, ``started`` those that are at work now.
+    """What a pool has done.
 
-    ``prefetched`` is how many others were sent to children that are at work.
+    ``results`` are the runs that have ended, each with its result. ``started`` are the runs that are at work now.
+    ``prefetched`` is how many runs it put into the queues of children that are at work.
     """
 
     results: Sequence[tuple[RunInHand, AttemptResult]] = ()
@@ -52,9 +53,10 @@ class PoolStep:
 
 
 class ServedTypes:
-    """The job types of one pool. ``policies`` are those of the types that it claims; empty while they are not known.
+    """The job types of one pool.
 
-    ``known`` has also those of types that it claims no more, of which there may be runs in hand.
+    ``policies`` holds the types that it claims; it is empty until they are known. ``known`` also holds the types that
+    it no longer claims, because runs of them may still be in hand.
     """
 
     def __init__(self) -> None:
@@ -62,16 +64,16 @@ class ServedTypes:
         self.known: Mapping[str, Policy] = {}
 
     def learn(self, policies: Sequence[Policy]) -> None:
-        """These are the job types that it serves."""
+        """Set the job types of the pool."""
         self.policies = self.known = {policy.job_type: policy for policy in policies}
 
     def retire(self, job_types: Collection[str]) -> None:
-        """Claim no more runs of these types, and begin none: the code of this host knows them otherwise by now."""
+        """Claim and begin no more runs of these types, because the code of this host has changed."""
         self.policies = {name: policy for name, policy in self.policies.items() if name not in job_types}
 
 
 class Pool(ABC):
-    """Five methods. ``ask_at`` is when the database is to be asked for its runs (on the clock of ``clock.elapsed``)."""
+    """Starts runs in processes. ``ask_at`` is when the loop asks the database for its runs next (``clock.elapsed``)."""
 
     def __init__(self, hand: Hand) -> None:
         self.types = ServedTypes()
@@ -80,30 +82,31 @@ class Pool(ABC):
 
     @abstractmethod
     def capacity(self) -> PoolCapacity:
-        """How many runs it could take now."""
+        """How many runs it can take now."""
 
     @abstractmethod
     def start(self, permits: int, ahead: int) -> PoolStep:
-        """Start the runs that wait, with at most so many more permits; at most ``ahead`` may be prefetched in all.
+        """Start the waiting runs; the results are those of runs that could not be started.
 
-        The results are those of runs that could not be started.
+        They may use at most ``permits`` more permits. At most ``ahead`` runs may be prefetched in total.
         """
 
-    def recall(self, run_id: int | None = None) -> list[Said]:
-        """Take back from its processes what they have not begun; with ``run_id`` only what stands beside that run.
+    def recall(self, run_id: int | None = None) -> list[Reported]:
+        """Recall the runs that its processes have not begun; with ``run_id`` only those in the queue of that run.
 
-        Returns what was heard from its child meanwhile.
+        Returns the messages that arrived from that child in the meantime.
         """
         return []
 
-    def grow(self, count: int) -> None:  # noqa: B027 - a pool whose runs wait for no process needs none
-        """Start what is needed for so many more runs; they can begin in a later step."""
+    def grow(self, count: int) -> None:  # noqa: B027 - a pool that starts a process for each run need not grow
+        """Start processes for ``count`` more runs. The runs can begin in a later step."""
 
     @abstractmethod
     def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
-        """These runs have ended: the one that was reported, or, with ``report`` None, those whose process has died.
+        """Take the end of these runs.
 
-        A run that was surely never begun waits again and has no result.
+        With a report there is one run. ``report`` None means that the process of the runs has died. A run that
+        certainly did not begin has no result.
         """
 
     def _waiting(self) -> list[RunInHand]:
@@ -112,7 +115,7 @@ class Pool(ABC):
 
 
 def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:
-    """What a child is told of a run. ``slot`` is its place in the page of ``children.begun_page``."""
+    """The message that gives a run to a child. ``slot`` is the run's entry in the page of ``children.begun_page``."""
     run = held.run
     timeout = run.timeout
     return StartRun(
@@ -127,7 +130,7 @@ def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | N
         begin_before=held.begin_before,
         scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
         timeout_seconds=None if timeout is None else timeout.total_seconds(),
-        # When the kernel ends it, should this tick stand still: after timeout, kill_after and this much more.
+        # The kernel ends the child at this time if this tick stalls.
         alarm_seconds=None if timeout is None else (timeout + policy.kill_after + config.grace).total_seconds(),
         slot=slot,
     )

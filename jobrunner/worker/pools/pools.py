@@ -1,4 +1,4 @@
-"""All the pools of one tick: who serves which job type, and what is known of them so far."""
+"""All pools of one tick, and which of them runs which job type."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from jobrunner.worker.pools.starts import ChildStarts
 
 
 class Pools:
-    """Commands are known at once, handlers by the first handshake. ``starts`` are those of the children.
+    """The three pools. Commands are known at once, handlers after the first handshake.
 
-    ``refusal``: a type was asked for that this host cannot run.
+    ``starts`` starts the children. ``refusal`` is the error if ``--types`` names a type that this host cannot run.
     """
 
     def __init__(self, context: TickContext, hand: Hand, supervisor: Supervisor) -> None:
@@ -32,7 +32,7 @@ class Pools:
         self._handlers = HandlerPool(context, hand, supervisor, self.starts)
         self._coroutines = CoroutinePool(hand, supervisor, config, self.starts)
         commands = {name: command for name, command in config.commands.items() if self._is_wanted(name)}
-        # Those whose runs wait for no child first.
+        # Commands come first, because their runs need no child.
         self._pools: tuple[Pool, ...] = (
             CommandPool(hand, supervisor, config, commands),
             self._coroutines,
@@ -46,28 +46,28 @@ class Pools:
         return iter(self._pools)
 
     def learn(self, policies: Sequence[Policy]) -> None:
-        """The first child has told what handlers there are. A wanted type that there is not becomes ``refusal``."""
+        """Take the handlers of the first handshake. Sets ``refusal`` if a wanted type is not among them."""
         self.starts.are_known = True
         self._check_types(policy.job_type for policy in policies)
         wanted = [policy for policy in policies if self._is_wanted(policy.job_type)]
         self._handlers.types.learn([policy for policy in wanted if not policy.is_async])
         self._coroutines.types.learn([policy for policy in wanted if policy.is_async])
         if self._coroutines.types.policies:
-            # They keep one child for themselves.
+            # The async handlers need one child more.
             self.starts.most_children += 1
 
     def compare(self, policies: Sequence[Policy]) -> list[str]:
-        """A later child has told its handlers. Types that it does not know, or knows otherwise, are retired."""
-        told = {policy.job_type: policy for policy in policies}
+        """Compare the handlers of a later handshake; retire and return the types that are missing or different."""
+        reported = {policy.job_type: policy for policy in policies}
         retired = []
         for pool in (self._handlers, self._coroutines):
-            changed = [name for name, policy in pool.types.policies.items() if told.get(name) != policy]
+            changed = [name for name, policy in pool.types.policies.items() if reported.get(name) != policy]
             pool.types.retire(changed)
             retired += changed
         return sorted(retired)
 
     def serving(self, job_type: str) -> Pool:
-        """The pool of the type. It must be one that was claimed."""
+        """The pool that runs the type. A run of the type must have been claimed."""
         pool = self._serving.get(job_type)
         if pool is None:
             pool = next(pool for pool in self._pools if job_type in pool.types.known)
@@ -75,7 +75,7 @@ class Pools:
         return pool
 
     def make_ready(self) -> bool:
-        """Whether every pool can begin a run at once, or never will; else see to it that one can soon."""
+        """Whether every pool can begin a run at once, or never will. Starts a child for the first that cannot yet."""
         for pool in self._pools:
             capacity = pool.capacity()
             if not capacity.is_ready:
@@ -85,18 +85,18 @@ class Pools:
         return True
 
     def ask_soon(self) -> None:
-        """Something has changed: there may be work again."""
+        """Ask the database now: something has changed, so that there may be work again."""
         now = clock.elapsed()
         for pool in self._pools:
             pool.ask_at = min(pool.ask_at, now)
 
     def ask_in(self, seconds: float) -> None:
-        """The database is not to be asked before."""
+        """Do not ask the database for this many seconds."""
         for pool in self._pools:
             pool.ask_at = clock.elapsed() + seconds
 
     def close(self) -> None:
-        """Let go the children that are kept without work."""
+        """Release the child that is kept although it has no work."""
         self._coroutines.close()
 
     def _check_types(self, handlers: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
-"""The prefetch queue of a child: the run that it works on, and those that wait behind it.
+"""The prefetch queue of a child: the run that it works on, and the queued runs behind it.
 
-Only what the kernel still has can be recalled. So a run is either at work, or surely not begun; and when something goes
-wrong with the one at work, those behind it go elsewhere, uncharged.
+The queue is a socket. A run can be recalled while the child has not read it, so a queued run has certainly not begun.
+When something goes wrong with the run at work, the queued runs go to other children, uncharged.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from jobrunner.worker.phase import Phase
 
 @dataclass(slots=True, eq=False)
 class PrefetchQueue:
-    """``first`` is the run at work. Those behind it are in the hand, in phase PREFETCHED, with this queue.
+    """``first`` is the run at work. The queued runs are in the hand, in phase PREFETCHED, with this queue.
 
-    ``length`` is how many they are, ``seconds`` how long they will take. Closed: no other run may join.
+    ``length`` is the number of queued runs, ``seconds`` is how long they will take. A closed queue accepts no runs.
     """
 
     hand: Hand
@@ -30,38 +30,38 @@ class PrefetchQueue:
     seconds: float = 0.0
 
     def is_open(self) -> bool:
-        """Whether other runs may wait here."""
+        """Whether another run may be added."""
         return not self.is_closed and self.first.attempt.stopping is None
 
     def behind(self) -> Iterator[RunInHand]:
-        """The runs that wait here, in their order. Nothing may be moved meanwhile."""
+        """The queued runs in their order. Do not move any run while you iterate."""
         return (held for held in self.hand.prefetched() if held.queue is self)
 
     def holds(self, run_id: int) -> bool:
-        """Whether the run is at work here, or waits."""
+        """Whether the run is at work or queued here."""
         return run_id == self.first.lease.run_id or any(held.lease.run_id == run_id for held in self.behind())
 
     def add(self, held: RunInHand) -> None:
-        """The child was sent the run, behind the others."""
+        """Add a run that was sent to the child."""
         held.queue = self
         self.hand.move(held, Phase.PREFETCHED)
         self.length += 1
         self.seconds += held.queued_seconds
 
     def advance(self) -> RunInHand:
-        """The first has ended: the next one is at work."""
+        """Make the next queued run the one at work, because the first has ended."""
         self.first = next(self.behind())
         self._remove(self.first)
         return self.first
 
     def seconds_left(self, expected: float) -> float:
-        """When the child will have nothing to do, if the first takes as long as ``expected``."""
+        """In how many seconds the child runs out of work, if the first run takes ``expected`` seconds."""
         return max(0.0, self.first.attempt.began_at + expected - clock.elapsed()) + self.seconds
 
     def recall(self) -> bool:
-        """Take from the child what it has not begun, and close the queue; whether not even the first was begun.
+        """Recall what the child has not begun, and close the queue. Returns whether the first run was recalled, too.
 
-        Those behind it wait again, for any child.
+        The queued runs go back to phase WAITING, so that any child can take them.
         """
         recalled = set(self.child.recall())
         self.is_closed = True

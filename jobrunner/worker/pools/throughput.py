@@ -1,15 +1,15 @@
-"""How far ahead runs are handed to a child: as far as what was measured in this tick says that they are short. Pure."""
+"""How many runs a child may have in its prefetch queue, from the durations that this tick has measured. Pure."""
 
 from __future__ import annotations
 
 AHEAD_SECONDS = 0.15
-"""What waits in front of a child is about so much work: nothing is kept from another host for longer."""
+"""A prefetch queue holds about this much work, so that no run is kept from another host for longer."""
 MOST_IN_QUEUE = 256
 _INERTIA = 8
 
 
 class Throughput:
-    """What runs of each type take, as their children report it. ``strict``: nothing is ever handed out ahead."""
+    """The throughput estimate: how long runs of each type take, as reported. ``strict``: never prefetch."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
@@ -17,32 +17,32 @@ class Throughput:
         self._recent = 0.0
 
     def learn(self, job_type: str, seconds: float) -> None:
-        """A run of this type took so long. A longer one counts at once, shorter ones only by and by."""
+        """Note how long a run of this type took. A longer duration counts at once, a shorter one only gradually."""
         before = self._seconds.get(job_type, seconds)
         self._seconds[job_type] = max(seconds, before + (seconds - before) / _INERTIA)
         self._recent += (seconds - self._recent) / _INERTIA
 
     def expected_seconds(self, job_type: str) -> float:
-        """What a run of this type will take; infinity where nothing is known yet."""
+        """How many seconds a run of this type will take; infinity if no duration is known yet."""
         return self._seconds.get(job_type, float("inf"))
 
     def is_short(self, job_type: str) -> bool:
-        """Whether others may wait behind a run of this type."""
+        """Whether other runs may wait behind a run of this type."""
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
     def queue_length(self) -> int:
-        """How many runs a child should be given: one at work, the others waiting."""
+        """How many runs a child should have: one at work, the others in its queue."""
         if self._strict or not self._seconds:
             return 1
         return _length_of(self._recent)
 
     def most(self, job_type: str) -> int:
-        """How many runs of this type a child should be given."""
+        """How many runs of this type a child should have."""
         if not self.is_short(job_type):
             return 1
         return _length_of(self.expected_seconds(job_type))
 
 
 def _length_of(seconds: float) -> int:
-    """Of a line of runs that take so long each."""
+    """The number of runs for a child if each takes this long."""
     return 1 + int(min(MOST_IN_QUEUE - 1, AHEAD_SECONDS / max(seconds, 1e-6)))
