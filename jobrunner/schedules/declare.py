@@ -126,23 +126,14 @@ def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]
 
 def as_data(declaration: Declaration) -> dict[str, Any]:
     """Plain JSON data: a child sends its schedules to the parent with this."""
-    options: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
-    return {
-        "name": declaration.name,
-        "job_type": declaration.job_type,
-        "expression": declaration.schedule,
-        "timezone": declaration.timezone,
-        "payload": declaration.payload,
-        "description": declaration.description,
-        "renamed_from": declaration.renamed_from,
-        **{name: _plain(value) for name, value in options.items()},
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return value.isoformat() if isinstance(value, datetime) else value
+    data: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
+    for name, value in data.items():
+        if isinstance(value, timedelta):
+            data[name] = value.total_seconds()
+        elif isinstance(value, datetime):
+            data[name] = value.isoformat()
+    same = ("name", "job_type", "timezone", "payload", "description", "renamed_from")
+    return {**data, **{name: getattr(declaration, name) for name in same}, "expression": declaration.schedule}
 
 
 def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Declaration:

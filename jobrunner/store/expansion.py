@@ -34,11 +34,10 @@ from jobrunner.model import Definition
 from jobrunner.schedules.slot_plan import SlotRange, Unfinished
 from jobrunner.store import audit, backpressure, dialect, failures, overlap, schedules, slot_runs
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.conditions import IS_UNFINISHED
 from jobrunner.store.dialect import BigKey, now, rows
 from jobrunner.store.holding import RUNNING
 from jobrunner.store.schedules import Expanded, Plan
-from jobrunner.store.schema import job_definitions, job_runs, job_types
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
 from jobrunner.store.views import job_expandable
 from jobrunner.text import one_line
 

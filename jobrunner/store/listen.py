@@ -15,10 +15,9 @@ from jobrunner.errors import ConnectionLost, JobrunnerError
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.model import Owner
 from jobrunner.store import dialect
-from jobrunner.store.conditions import ANY_RELEASES
 from jobrunner.store.database import Database
 from jobrunner.store.dialect import now
-from jobrunner.store.schema import job_definitions, job_runs, job_ticks
+from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.ticks import earliest_claimable, earliest_overdue
 from jobrunner.store.views import job_expandable, job_recoverable
 

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, func, select
 
-from jobrunner.store.conditions import IS_UNFINISHED
 from jobrunner.store.holding import RUNNING
-from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 from jobrunner.text import iso_instant
 
 # A clock may step back by moments, and the slots of such moments have been looked at.

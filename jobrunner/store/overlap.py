@@ -24,9 +24,8 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store import audit, dialect
-from jobrunner.store.conditions import IS_UNFINISHED
 from jobrunner.store.dialect import BigKey, rows
-from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 
 
 def waits_for_jitter(watermark: ColumnElement[Any]) -> ColumnElement[bool]:

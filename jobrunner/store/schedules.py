@@ -76,30 +76,14 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
 
 
 _POLICY = tuple(each.name for each in fields(SlotPolicy))
-READ = (
-    "id", "name", "job_type", "payload", "schedule", "timezone", "last_slot_at", "last_error", "source", "runs_made",
-    "description", "paused_at", *_POLICY,
-)  # fmt: skip
+_OWN = tuple(each.name for each in fields(Definition) if each.name != "policy")
+READ = (*_OWN, *_POLICY)
 """The columns that ``definition_of`` reads."""
 
 
 def definition_of(row: Any) -> Definition:
     """What a row says."""
-    return Definition(
-        id=row["id"],
-        name=row["name"],
-        job_type=row["job_type"],
-        payload=row["payload"],
-        schedule=row["schedule"],
-        timezone=row["timezone"],
-        last_slot_at=row["last_slot_at"],
-        last_error=row["last_error"],
-        source=row["source"],
-        policy=_policy_of(*(row[name] for name in _POLICY)),
-        runs_made=row["runs_made"],
-        description=row["description"],
-        paused_at=row["paused_at"],
-    )
+    return Definition(**{name: row[name] for name in _OWN}, policy=_policy_of(*(row[name] for name in _POLICY)))
 
 
 @lru_cache(maxsize=1024, typed=True)

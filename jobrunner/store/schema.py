@@ -21,8 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from jobrunner.lifecycle import FINISHED, Status
-from jobrunner.store import conditions
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
 from jobrunner.store.dialect import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
 
 metadata = MetaData(
@@ -36,13 +35,36 @@ metadata = MetaData(
 )
 
 
+def _is_one_of(statuses: tuple[Status, ...]) -> TextClause:
+    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    listed = ", ".join(f"'{status}'" for status in statuses)
+    return text(f"status IN ({listed})")
+
+
+ANY_RELEASES = text("releases >= 0")
+"""True of every run: the word by which a statement is given the index of what is due."""
+IS_UNFINISHED = _is_one_of(UNFINISHED)
+"""A condition that names its statuses as the partial indexes do, so that they serve."""
+
+
+def _unfinished(name: str) -> TextClause:
+    return text(f"{IS_UNFINISHED} AND {name} IS NOT NULL")
+
+
+_IS_CLAIMABLE = _is_one_of(CLAIMABLE)
+_IS_QUARANTINED = text(f"{_IS_CLAIMABLE} AND lease_expiries >= {QUARANTINE_AFTER_EXPIRIES}")
+# Only a running row has a lease_token: said so where no other index is to serve.
+_AT_WORK_WITH_KEY = text("lease_token IS NOT NULL AND concurrency_key IS NOT NULL")
+_HAS_DEADLINE = text("finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL")
+
+
 def _partial(name: str, *columns: ColumnElement[Any], where: TextClause, unique: bool = False) -> None:
     """An index over the rows for which a condition holds."""
     Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
 
 
+_IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
 RUNNING_KEY = "job_runs_key_running"
-
 
 job_state = Table(
     "job_state",
@@ -137,47 +159,34 @@ job_runs = Table(
     Column("output", Text),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
-    CheckConstraint(f"status IN ({conditions.listed(tuple(Status))})", name="status"),
+    CheckConstraint(_is_one_of(tuple(Status)), name="status"),
     CheckConstraint(
         " AND ".join(
             f"(status = 'running') = ({name} IS NOT NULL)" for name in ("lease_token", "locked_by", "locked_until")
         ),
         name="lease",
     ),
-    CheckConstraint(f"(status IN ({conditions.listed(FINISHED)})) = (finished_at IS NOT NULL)", name="finished"),
+    CheckConstraint(f"({_is_one_of(FINISHED)}) = (finished_at IS NOT NULL)", name="finished"),
     CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
     CheckConstraint("max_attempts >= 1 AND timeout BETWEEN 0 AND 316224000", name="limits"),
     sqlite_autoincrement=True,
 )
+_URGENT_FIRST = (job_runs.c.job_type, job_runs.c.priority.desc(), job_runs.c.run_at, job_runs.c.id)
 # Partial: most runs come of no slot, and each entry is written again when its run is claimed and when it ends.
-_partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=conditions.IS_SLOT, unique=True)
+_partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=_IS_SLOT, unique=True)
 # Of one definition: what the overlap of its slots is judged by.
-_partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=conditions.OF_DEFINITION)
-_partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=conditions.OF_KEY)
+_partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=_unfinished("definition_id"))
+_partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_unfinished("concurrency_key"))
 # The last judge, where two claims do not see each other.
-_partial(RUNNING_KEY, job_runs.c.concurrency_key, where=conditions.AT_WORK_WITH_KEY, unique=True)
-_partial("job_runs_deadline", job_runs.c.start_deadline_at, where=conditions.HAS_DEADLINE)
+_partial(RUNNING_KEY, job_runs.c.concurrency_key, where=_AT_WORK_WITH_KEY, unique=True)
+_partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
 # By type first: due runs of a type that this host does not know must not lie in front of those it does.
-_partial(
-    "job_runs_claim",
-    job_runs.c.job_type,
-    job_runs.c.priority.desc(),
-    job_runs.c.run_at,
-    job_runs.c.id,
-    where=conditions.IS_CLAIMABLE,
-)
+_partial("job_runs_claim", *_URGENT_FIRST, where=_IS_CLAIMABLE)
 # The few that took their owner down: each tick asks for them first, and must not look through its whole queue.
-_partial(
-    "job_runs_suspect",
-    job_runs.c.job_type,
-    job_runs.c.priority.desc(),
-    job_runs.c.run_at,
-    job_runs.c.id,
-    where=conditions.IS_SUSPECT,
-)
+_partial("job_runs_suspect", *_URGENT_FIRST, where=_IS_QUARANTINED)
 # For the idle question "is anything due?", whatever its type. Only who says ANY_RELEASES is given it: to a claim it
 # would be a trap, which a planner takes whose statistics are from before the queue filled.
-_partial("job_runs_due", job_runs.c.run_at, where=conditions.IS_COUNTABLE)
+_partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES}"))
 # Not by locked_until: a heartbeat moves it and must stay a HOT update. By host, so that the planner expects few of one
 # and reads the index itself, which rids it of its dead entries: read through a bitmap, it keeps them.
 _partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))

@@ -28,9 +28,8 @@ from jobrunner import failpoints
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
 from jobrunner.model import Owner, Policy
 from jobrunner.store import dialect
-from jobrunner.store.conditions import ANY_RELEASES
 from jobrunner.store.dialect import later, now
-from jobrunner.store.schema import job_attempts, job_events, job_runs, job_state, job_ticks
+from jobrunner.store.schema import ANY_RELEASES, job_attempts, job_events, job_runs, job_state, job_ticks
 from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
 
 PRUNE_EVERY = timedelta(minutes=10)
