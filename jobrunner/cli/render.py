@@ -74,6 +74,4 @@ def _plain(value: Any) -> Any:
         return iso_instant(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")  # by hand, where SQLite holds a text
     raise TypeError(type(value).__name__)
