@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from jobrunner import backoff
@@ -14,6 +14,9 @@ DEFAULT_TIMEOUT = timedelta(minutes=15)
 DEFAULT_KILL_AFTER = timedelta(seconds=5)
 MOST_WAITING = 10**9
 DEFAULT_MISFIRE_MOST = 100
+FIRST_INSTANT = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_INSTANT = datetime(9999, 12, 31, tzinfo=UTC)
+"""What a database may hold. The year that ends with the last one is in Python's calendar in every time zone."""
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
 OnStop: TypeAlias = Literal["release", "drop"]
@@ -158,11 +161,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A row of ``job_definitions``.
-
-    ``problem`` is why its policy cannot be read, after a change by hand; then ``policy`` is the default one.
-    ``runs_made`` counts the runs of its slots, including those that were pruned.
-    """
+    """A row of ``job_definitions``. ``runs_made`` counts the runs of its slots, including those that were pruned."""
 
     id: int
     name: str
@@ -174,7 +173,6 @@ class Definition:
     last_error: str | None
     source: str = "command"
     policy: SlotPolicy = SlotPolicy()
-    problem: str | None = None
     runs_made: int = 0
     description: str | None = None
     paused_at: datetime | None = None

@@ -117,14 +117,14 @@ MUTATIONS = (
     # Recovery.
     Mutation(
         "recovery without its lock on the view",
-        f"{STORE}/finalize.py",
+        f"{STORE}/expiries.py",
         "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "recovery of any run",
-        f"{STORE}/finalize.py",
+        f"{STORE}/expiries.py",
         "expired = expired.where(job_recoverable.c.id.in_(only))",
         "pass",
         [STOPPED_ONLY],

@@ -224,7 +224,7 @@ DAMAGED = {
     "an array": "[1]",
     "a lone surrogate": '{"a": "\\ud800"}',
     "NUL": '{"a": "\\u0000"}',
-    "NaN": '{"a": NaN}',
+    "a number beyond every float": '{"a": 1e400}',
     "text": '"a"',
 }
 

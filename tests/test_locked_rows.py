@@ -15,7 +15,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, read_lo
 from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store import admin, claims, finalize, holding
+from jobrunner.store import admin, claims, expiries, finalize, holding
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Refusal
 from jobrunner.store.location import locate
@@ -57,7 +57,7 @@ def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
         assert isinstance(answer, finalize.Ended)
         assert write(store, lambda each: claims.give_back(each, back.token, [back.run_id])).runs == 1
         assert write(store, lambda each: holding.report(each, {told: {"output": "so"}})) == {told}
-        assert [each.run_id for each in write(store, lambda each: finalize.recover(each, 9))] == [expired.run_id]
+        assert [each.run_id for each in write(store, lambda each: expiries.recover(each, 9))] == [expired.run_id]
         assert write(store, lambda each: admin.cancel(each, cancelled, "someone")).applied
         assert write(store, lambda each: admin.retry(each, dead, "someone")).applied
         claimed = write(store, lambda each: claims.claim(each, replace(request(), owner=OWNER)))

@@ -17,9 +17,11 @@ from sqlalchemy import CheckConstraint, Connection, Identity, Table, inspect
 
 from harness import Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only
 from harness.databases import Copies
+from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
+from jobrunner.store.migrate import migrate
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.views import views
@@ -114,6 +116,16 @@ def test_partial_indexes_and_checks_have_the_conditions_of_the_code(store: Store
     migrated = store.read(conditions)
     assert len(migrated) > 12
     assert migrated == store.write(made_anew)
+
+
+def test_an_sqlite_without_strict_tables_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3.dbapi2, "sqlite_version_info", (3, 34, 1))
+    file = tmp_path / "new.db"
+    with pytest.raises(JobrunnerError, match=r"^this Python has SQLite 3\.34\.1, and jobrunner needs 3\.37; [^\n]*$"):
+        migrate(Store(locate(f"sqlite:///{file}"), patience=timedelta(seconds=5)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_row_has_a_known_status_and_what_belongs_to_it(database: Database, jobrunner: Commands) -> None:

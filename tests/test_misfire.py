@@ -2,7 +2,6 @@
 
 import json
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -233,61 +232,3 @@ def test_jitter_is_another_one_for_each_name_and_always_the_same(jobrunner: Comm
     assert len(offsets) == len({offset for _, offset in offsets}) == 3
     assert all(timedelta(0) <= offset < 30 * MINUTE for _, offset in offsets)
     assert all(row["start_deadline_at"] - row["run_at"] == 5 * HOUR for row in rows)
-
-
-BROKEN: dict[str, tuple[str, Any, str]] = {
-    "misfire": ("misfire", "lately", "misfire must be one of"),
-    "window": ("misfire_window", -60.0, "misfire_window"),
-    "no window": ("misfire_window", 0.0, "misfire_window"),
-    "endless window": ("misfire_window", 1e300, "misfire_window"),
-    "none of them": ("misfire_most", 0, "misfire_most"),
-    "too many": ("misfire_most", 1_000_000_000, "misfire_most"),
-    "overlap": ("overlap", "", "overlap must be one of"),
-    "deadline": ("start_deadline", -1.0, "start_deadline"),
-    "jitter": ("jitter", 1e12, "jitter"),
-    "runs": ("max_runs", -5, "max_runs"),
-}
-
-
-@pytest.mark.promise("P12")
-def test_policies_broken_by_hand_are_told_and_passed_over(jobrunner: Commands, database: Database) -> None:
-    go_to(database, NOON)
-    for name in ("first", *BROKEN, "last"):
-        add(jobrunner, "--overlap", "allow", cron="@hourly", name=name)
-    database.execute("UPDATE job_definitions SET misfire = 'all', overlap = 'replace' WHERE name = 'last'")
-    for name, (column, value, _) in BROKEN.items():
-        database.execute(f"UPDATE job_definitions SET {column} = ? WHERE name = ?", [value, name])
-    for hour in (1, 2):
-        go_to(database, NOON + hour * HOUR)
-        done = jobrunner.tick(env=NO_HANDLERS)
-        assert (done.stdout, done.stderr) == ("", "")
-    assert slots_with_runs(database, "first") == slots(NOON + HOUR, HOUR, 2)
-    problems = {row["name"]: row["last_error"] for row in jobrunner.status()["schedules"] if row["last_error"]}
-    assert set(problems) == {*BROKEN, "last"}
-    assert all(said in problems[name] for name, (_, _, said) in BROKEN.items()), problems
-    assert "contradict" in problems["last"]
-    assert database.value("SELECT count(*) AS n FROM job_runs") == 2
-    told = database.query("SELECT detail FROM job_events WHERE action = 'cannot expand'")
-    assert sorted(row["detail"]["problem"] for row in told) == sorted(problems.values())
-
-
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(
-    "column", ["misfire_window", "misfire_most", "start_deadline", "jitter", "max_runs", "runs_made"]
-)
-@pytest.mark.parametrize("value", ["soon", b"\xff", ""], ids=["word", "bytes", "empty"])
-def test_words_where_numbers_belong_are_told_and_passed_over(
-    jobrunner: Commands, database: Database, column: str, value: object
-) -> None:
-    """PostgreSQL would not take them; SQLite takes anything that somebody writes into the file."""
-    go_to(database, NOON)
-    for name in ("broken", "good"):
-        add(jobrunner, "--max-runs", "9", cron="@hourly", name=name)
-    database.execute(f"UPDATE job_definitions SET {column} = ? WHERE name = 'broken'", [value])
-    go_to(database, NOON + HOUR)
-    done = jobrunner.tick(env=NO_HANDLERS)
-    assert (done.stdout, done.stderr) == ("", "")
-    assert slots_with_runs(database, "good") == [NOON + HOUR]
-    assert slots_with_runs(database, "broken") == []
-    (row,) = [row for row in jobrunner.status()["schedules"] if row["name"] == "broken"]
-    assert column in row["last_error"]

@@ -18,7 +18,7 @@ from jobrunner.store.location import locate
 
 STORE = Path(jobrunner.store.__file__).parent
 # What carries the statements, or runs once.
-BELOW = ("database", "migrate", "raw_driver", "tolerant_decode")
+BELOW = ("database", "migrate", "raw_driver")
 CONNECTED = ("connection", "caller")
 
 

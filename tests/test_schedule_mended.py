@@ -17,7 +17,7 @@ def shown(jobrunner: Commands) -> dict[str, Any]:
 def test_what_somebody_broke_by_hand_can_be_put_right(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
-    database.execute("UPDATE job_definitions SET schedule = 'often', timezone = 'Mars', misfire = 'sometimes'")
+    database.execute("UPDATE job_definitions SET schedule = 'often', timezone = 'Mars'")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     jobrunner.tick(env=NO_HANDLERS)
     assert shown(jobrunner)["problem"]

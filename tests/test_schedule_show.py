@@ -117,7 +117,6 @@ def test_a_removed_schedule_is_shown_and_listed_when_asked_for(jobrunner: Comman
 BROKEN = {
     "timezone": "Mars/Base",
     "schedule": "sometimes",
-    "misfire": "perhaps",
     "job_type": "two words",
 }
 

@@ -18,7 +18,7 @@ from harness.plan_calls import KEPT, request
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner
-from jobrunner.store import admin, claims, expansion, finalize, holding, overlap, ticks
+from jobrunner.store import admin, claims, expiries, holding, overlap, slot_runs, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
@@ -79,7 +79,7 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
         session.execute("UPDATE job_runs SET locked_until = jobrunner_now() + '1 min' WHERE id = %s", [expired.run_id])
         session.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL WHERE id = %s", [kept])
         assert claimed_by(store, "here") == {free}
-        assert [each.run_id for each in store.write(lambda each: finalize.recover(each, 9))] == [over.run_id]
+        assert [each.run_id for each in store.write(lambda each: expiries.recover(each, 9))] == [over.run_id]
         assert store.write(lambda each: ticks.prune(each, keep)).deleted == 1
         session.execute("COMMIT")
         session.execute("BEGIN")
@@ -163,7 +163,7 @@ def test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_c
     tries = []
 
     def renew(connection: Connection) -> holding.Renewal:
-        tries.append(finalize.expired_runs(connection))
+        tries.append(expiries.expired_runs(connection))
         if len(tries) == 1:
             database.execute("UPDATE job_runs SET priority = 5 WHERE id = ?", [leases[0].run_id])
         return holding.renew(connection, leases, LEASE)
@@ -201,9 +201,9 @@ def test_a_slot_that_is_expanded_again_makes_no_second_run(store: Store, databas
     """Whatever became of the watermark; and the database itself takes no second one from anybody."""
     definition_id, slot = insert_definition(database), database.now()
     run = NewRun("known", "{}", run_at=slot, definition_id=definition_id, scheduled_for=slot, origin="slot")
-    made = store.write(lambda each: expansion.insert_slots(each, [run, run]))
+    made = store.write(lambda each: slot_runs.insert(each, [run, run]))
     assert list(made) == [(definition_id, slot)]
-    assert store.write(lambda each: expansion.insert_slots(each, [run])) == {}
+    assert store.write(lambda each: slot_runs.insert(each, [run])) == {}
     assert statuses(database) == {"queued": 1}
     with pytest.raises(Exception, match=r"job_runs_slot|UNIQUE constraint failed: job_runs\.definition_id"):
         insert_runs(database, 1, definition_id=definition_id, scheduled_for=slot)

@@ -1,5 +1,7 @@
 """The core: definitions, runs, keys, attempts, ticks, events, and what is due."""
 
+import re
+
 from alembic import op
 from jobrunner.store import dialect
 
@@ -12,7 +14,7 @@ CREATE TABLE job_state (
   oldest_code INTEGER NOT NULL,
   pruned_at {time},
   clock_offset {key} NOT NULL DEFAULT 0
-);
+){storage};
 INSERT INTO job_state (id, oldest_code) VALUES (1, 1);
 CREATE TABLE job_definitions (
   id {identity},
@@ -40,8 +42,13 @@ CREATE TABLE job_definitions (
   last_error TEXT,
   created_at {time} NOT NULL,
   updated_at {time} NOT NULL,
+  CONSTRAINT job_definitions_policy CHECK (
+    misfire IN ('latest', 'skip', 'all') AND overlap IN ('skip', 'queue', 'allow', 'replace')
+    AND NOT (misfire = 'all' AND overlap = 'replace') AND misfire_window BETWEEN 0.000001 AND 316224000
+    AND misfire_most BETWEEN 1 AND 10000 AND start_deadline BETWEEN 0.000001 AND 316224000
+    AND jitter BETWEEN 0.000001 AND 316224000 AND max_runs BETWEEN 1 AND 1000000000 AND runs_made >= 0),
   CONSTRAINT job_definitions_name_key UNIQUE (name)
-);
+){storage};
 CREATE TABLE job_runs (
   id {identity},
   definition_id {key},
@@ -49,7 +56,7 @@ CREATE TABLE job_runs (
   payload {json} NOT NULL,
   status VARCHAR(20) NOT NULL
     CONSTRAINT job_runs_status CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'dead', 'cancelled')),
-  priority SMALLINT NOT NULL,
+  priority {small_number} NOT NULL,
   run_at {time} NOT NULL,
   scheduled_for {time},
   origin VARCHAR(20),
@@ -85,6 +92,7 @@ CREATE TABLE job_runs (
   CONSTRAINT job_runs_finished CHECK (
     (status IN ('succeeded', 'dead', 'cancelled')) = (finished_at IS NOT NULL)),
   CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
+  CONSTRAINT job_runs_limits CHECK (max_attempts >= 1 AND timeout BETWEEN 0 AND 316224000),
   CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES job_definitions (id)
 ){storage_of_runs};
 CREATE UNIQUE INDEX job_runs_slot ON job_runs (definition_id, scheduled_for)
@@ -109,11 +117,11 @@ CREATE TABLE job_keys (
   run_id {key},
   created_at {time} NOT NULL,
   CONSTRAINT job_keys_pkey PRIMARY KEY (job_type, idempotency_key)
-);
+){storage};
 CREATE TABLE job_locks (
   name VARCHAR(300) NOT NULL,
   CONSTRAINT job_locks_pkey PRIMARY KEY (name)
-);
+){storage};
 CREATE TABLE job_types (
   job_type VARCHAR(200) NOT NULL,
   max_waiting {key},
@@ -124,7 +132,7 @@ CREATE TABLE job_types (
   CONSTRAINT job_types_pkey PRIMARY KEY (job_type),
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
   CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
-);
+){storage};
 CREATE TABLE job_attempts (
   id {identity},
   run_id {key} NOT NULL,
@@ -144,7 +152,7 @@ CREATE TABLE job_attempts (
   CONSTRAINT job_attempts_run_id_sequence_key UNIQUE (run_id, sequence),
   CONSTRAINT job_attempts_run_id_lease_token_key UNIQUE (run_id, lease_token),
   CONSTRAINT job_attempts_run_id_fkey FOREIGN KEY (run_id) REFERENCES job_runs (id) ON DELETE CASCADE
-);
+){storage};
 CREATE TABLE job_ticks (
   id {identity},
   host VARCHAR(255) NOT NULL,
@@ -157,7 +165,7 @@ CREATE TABLE job_ticks (
   finished_at {time},
   counts {json},
   error TEXT
-);
+){storage};
 CREATE INDEX job_ticks_started_at ON job_ticks (started_at);
 CREATE TABLE job_events (
   id {identity},
@@ -167,7 +175,7 @@ CREATE TABLE job_events (
   run_id {key},
   definition_id {key},
   detail {json} NOT NULL
-);
+){storage};
 CREATE INDEX job_events_at ON job_events (at);
 CREATE INDEX job_events_run_id ON job_events (run_id);
 CREATE INDEX job_events_definition_id ON job_events (definition_id);
@@ -220,10 +228,28 @@ VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "c
 def upgrade() -> None:
     name = op.get_context().dialect.name
     words = dialect.ddl_words(name)
-    _run(TABLES, words)
+    _run(_checked(TABLES, name), words)
     for statement in (*dialect.clock_statements(name), *dialect.notify_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
+
+
+def _checked(script: str, dialect_name: str) -> str:
+    """With what the types of the columns do not say: each table takes only rows that Python can read."""
+    # STRICT tables of SQLite know no lengths.
+    script = re.sub(r"VARCHAR\(\d+\)", "TEXT", script) if dialect_name == "sqlite" else script
+
+    def add(table: re.Match[str]) -> str:
+        name, columns, storage = table.groups()
+        instants, json_columns = (
+            re.findall(rf"^  (\w+) {{{kind}}}", columns, re.MULTILINE) for kind in ("time", "json")
+        )
+        if not instants:
+            return table[0]
+        condition = dialect.readable(dialect_name, instants, json_columns)
+        return f"CREATE TABLE {name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
+
+    return re.sub(r"CREATE TABLE (\w+) \((.*?)\n\)(\{\w+\});", add, script, flags=re.DOTALL)
 
 
 def downgrade() -> None:

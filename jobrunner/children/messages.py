@@ -145,7 +145,7 @@ def frame_of(message: ToChild | FromChild) -> Frame:
     """The message as a frame."""
     fields: Frame = {"kind": _KINDS[type(message)]}
     for name, value in zip(message._fields, message, strict=True):
-        if value is not None:
+        if value is not None or name not in message._field_defaults:
             fields[name] = value
     return fields
 

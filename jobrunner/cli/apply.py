@@ -15,12 +15,12 @@ from jobrunner.admin.reconcile import Declared, Difference
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import PLACES, Declaration, Policy, Source
+from jobrunner.schedules.options import DURATIONS
 from jobrunner.settings.config import Config
 from jobrunner.store.database import Database
 from jobrunner.text import iso_instant, visible
 
 _LONGEST_SHOWN = 200
-_SECONDS = ("misfire_window", "start_deadline", "jitter")
 
 
 @click.command()
@@ -150,7 +150,7 @@ def _shown(value: Any, field: str = "") -> str:
     """The value in one short line, also if a person wrote something else into the row by hand."""
     if value is None:
         return "-"
-    if field in _SECONDS and isinstance(value, float):
+    if field in DURATIONS and isinstance(value, float):
         return f"{value:g}s"
     if isinstance(value, datetime):
         return iso_instant(value)

@@ -74,7 +74,4 @@ def _plain(value: Any) -> Any:
         return iso_instant(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, bytes):
-        # SQLite accepts bytes in a text column if a row is written by hand.
-        return value.decode("utf-8", "backslashreplace")
     raise TypeError(type(value).__name__)

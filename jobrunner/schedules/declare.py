@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, check_match, check_payload
 from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
+from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.policy import check_fits, make_slot_policy
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import storable, visible
@@ -48,9 +49,6 @@ class Schedule:
     ends_at: datetime | str | None = None
     max_runs: int | None = None
 
-
-OPTIONS = tuple(field.name for field in fields(Schedule))[6:]
-"""What a schedule may say of its slots, beside when they are: the options of ``make_slot_policy``."""
 
 Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
 

@@ -1,47 +1,22 @@
-"""What may be said about the slots of a schedule, checked: the same rules for a person, code, the file and a row."""
+"""What may be said about the slots of a schedule, checked: the same rules for a person, code and the file."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from datetime import timedelta
+from typing import Any
 
-from jobrunner.durations import Duration, format_duration, parse_duration
+from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.policy import choice, whole_number
-from jobrunner.model import DEFAULT_MISFIRE_MOST, Misfire, Overlap, SlotPolicy
+from jobrunner.model import SlotPolicy
+from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
 
-MOST_MISFIRES = 10_000
-MOST_RUNS = 10**9
 _BETWEEN_TICKS = timedelta(minutes=1)
 
 
-def make_slot_policy(
-    *,
-    misfire: str = "latest",
-    misfire_window: Duration | None = None,
-    misfire_most: int = DEFAULT_MISFIRE_MOST,
-    overlap: str = "skip",
-    start_deadline: Duration | None = None,
-    jitter: Duration | None = None,
-    ends_at: datetime | str | None = None,
-    max_runs: int | None = None,
-) -> SlotPolicy:
-    """A policy with every part checked. Durations are text such as "5m", a timedelta or seconds.
-
-    ``ends_at`` is an aware datetime or ISO 8601 text with its offset. Raises UsageError naming the option and the
-    remedy.
-    """
-    policy = SlotPolicy(
-        misfire=choice("misfire", misfire, get_args(Misfire)),
-        misfire_window=_duration("misfire_window", misfire_window),
-        misfire_most=whole_number("misfire_most", misfire_most, 1, MOST_MISFIRES),
-        overlap=choice("overlap", overlap, get_args(Overlap)),
-        start_deadline=_duration("start_deadline", start_deadline),
-        jitter=_duration("jitter", jitter),
-        ends_at=_instant("ends_at", ends_at),
-        max_runs=None if max_runs is None else whole_number("max_runs", max_runs, 1, MOST_RUNS),
-    )
+def make_slot_policy(**said: Any) -> SlotPolicy:
+    """A policy of these options, each checked. Raises UsageError naming the option and the remedy."""
+    policy = SlotPolicy(**{name: OPTIONS[name].check(value) for name, value in said.items()})
     if policy.misfire == "all" and policy.overlap == "replace":
         raise UsageError(
             "misfire 'all' and overlap 'replace' contradict each other: each late run would replace the one before it;"
@@ -64,34 +39,3 @@ def check_fits(policy: SlotPolicy, recurrence: Recurrence) -> None:
             f"start_deadline: {format_duration(patience)} can be over before the next tick, since these runs are not"
             f" due on the minute; take more than {format_duration(_BETWEEN_TICKS)}"
         )
-
-
-def _duration(name: str, value: Any) -> timedelta | None:
-    if value is None:
-        return None
-    try:
-        duration = parse_duration(value)
-    except UsageError as error:
-        raise UsageError(f"{name}: {error}") from None
-    if not duration:
-        raise UsageError(f"{name} must be longer than 0; leave it out for none")
-    return duration
-
-
-def _instant(name: str, value: object) -> datetime | None:
-    if value is None:
-        return None
-    instant = value
-    if isinstance(value, str):
-        try:
-            instant = datetime.fromisoformat(value.strip())
-        except ValueError:
-            instant = None
-    if not isinstance(instant, datetime) or instant.utcoffset() is None:
-        raise UsageError(
-            f"{name} must be an instant with its offset, such as 2027-01-01T00:00:00Z, not {str(value)[:60]!r}"
-        )
-    try:
-        return instant.astimezone(UTC)
-    except OverflowError:
-        raise UsageError(f"{name} is beyond the calendar; leave it out for no end") from None

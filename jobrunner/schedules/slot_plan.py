@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from jobrunner.model import Definition, SlotPolicy
+from jobrunner.model import LAST_INSTANT, Definition, SlotPolicy
 from jobrunner.schedules.recurrence import Recurrence
 
-NEVER_AGAIN = datetime(9999, 12, 31, tzinfo=UTC)
+NEVER_AGAIN = LAST_INSTANT
 """The next slot of a schedule that has ended."""
 _SKIP_WINDOW = timedelta(minutes=2)
 _SHORTEST_LOOK = timedelta(hours=1)

@@ -12,26 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.schedules.options import OPTIONS
 from jobrunner.settings.toml_reader import TableReader
 
 if TYPE_CHECKING:
     from jobrunner.model import Declaration
 
 # None: what it may be is told by whoever checks the policy of the slots.
-_KEYS: dict[str, type[Any] | None] = {
-    "timezone": str,
-    "payload": dict,
-    "description": str,
-    "renamed_from": str,
-    "misfire": str,
-    "misfire_window": None,
-    "misfire_most": int,
-    "overlap": str,
-    "start_deadline": None,
-    "jitter": None,
-    "ends_at": None,
-    "max_runs": int,
-}
+_KEYS: dict[str, type[Any] | None] = {"timezone": str, "payload": dict, "description": str, "renamed_from": str}
+_KEYS |= {name: {"choice": str, "number": int}.get(option.kind) for name, option in OPTIONS.items()}
 _EXPRESSION_HINT = 'schedule = "0 2 * * *"'
 
 

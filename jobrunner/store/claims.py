@@ -31,7 +31,7 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
-from jobrunner.store import dialect, tolerant_decode
+from jobrunner.store import dialect
 from jobrunner.store.dialect import later, now, rows
 from jobrunner.store.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
@@ -174,7 +174,7 @@ def _claimed(row: RowMapping) -> ClaimedRun:
         payload=row.get("payload", {}),
         attempt=row["attempts"],
         max_attempts=row["max_attempts"],
-        timeout=tolerant_decode.read_timeout(row["timeout"]),
+        timeout=timedelta(seconds=row["timeout"]) if row["timeout"] else None,
         run_at=row["run_at"],
         scheduled_for=row["scheduled_for"],
         started_at=row["claimed_at"],

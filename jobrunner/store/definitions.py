@@ -34,8 +34,7 @@ def current(connection: Connection, name: str) -> tuple[Definition, datetime, st
     """A definition, the database's now, and what it has for a problem. Raises NotFoundError, also for a removed one."""
     row = _found(connection, name, _named(name))
     found, at = definition_of(row), row["now"]
-    known = obstacles.problem_of(row, at, obstacles.former_runs(connection, found.id))
-    return found, at, known or found.problem
+    return found, at, obstacles.problem_of(row, at, obstacles.former_runs(connection, found.id))
 
 
 def _named(name: str) -> Select[Any]:

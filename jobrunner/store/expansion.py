@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -27,17 +27,14 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.sql.dml import ReturningInsert
 
 from jobrunner import failpoints
 from jobrunner.errors import RowHeld, RowRefused
-from jobrunner.jobs.payload import encode_payload
-from jobrunner.model import Definition, Origin
-from jobrunner.schedules.slot_plan import SlotRange, Unfinished, jitter_offset
-from jobrunner.store import audit, backpressure, dialect, failures, overlap, schedules
+from jobrunner.model import Definition
+from jobrunner.schedules.slot_plan import SlotRange, Unfinished
+from jobrunner.store import audit, backpressure, dialect, failures, overlap, schedules, slot_runs
 from jobrunner.store.backpressure import Occupancy
 from jobrunner.store.dialect import BigKey, now, rows
-from jobrunner.store.enqueue_sql import NewRun, insertion, type_of
 from jobrunner.store.holding import RUNNING
 from jobrunner.store.schedules import Expanded, Plan
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
@@ -169,44 +166,14 @@ def _write(connection: Connection, planned: Sequence[Expanded], at: datetime) ->
 
 
 def _with_runs(connection: Connection, planned: Sequence[Expanded]) -> list[Expanded]:
-    runs = [run for each in planned for run in runs_of_slots(each.definition, each.expansion.slots, "slot")]
-    ids = insert_slots(connection, runs)
+    runs = [run for each in planned for run in slot_runs.of_slots(each.definition, each.expansion.slots, "slot")]
+    ids = slot_runs.insert(connection, runs)
     expanded = []
     for each in planned:
         slots = each.expansion.slots
         made = tuple(ids[key] for slot in slots if (key := (each.definition.id, slot)) in ids)
         expanded.append(replace(each, run_ids=made, already=len(slots) - len(made)))
     return expanded
-
-
-def runs_of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) -> list[NewRun]:
-    """The runs that these slots ask for."""
-    if not slots:
-        return []
-    payload, key, offset = encode_payload(definition.payload), definition.concurrency_key, jitter_offset(definition)
-    patience = definition.policy.start_deadline
-    return [
-        NewRun(
-            job_type=definition.job_type,
-            payload=payload,
-            run_at=slot + offset,
-            definition_id=definition.id,
-            scheduled_for=slot,
-            origin=origin,
-            start_deadline_at=None if patience is None else slot + offset + patience,
-            concurrency_key=key,
-        )
-        for slot in slots
-    ]
-
-
-def insert_slots(connection: Connection, runs: Sequence[NewRun]) -> dict[tuple[int, datetime], int]:
-    """Insert them in this order; the ids by definition and slot. A slot that has its run already is left out."""
-    if not runs:
-        return {}
-    given = {"given": [run.columns() for run in runs]}
-    inserted = connection.execute(_inserting(connection.dialect.name), given)
-    return {(row.definition_id, row.scheduled_for): row.id for row in inserted}
 
 
 def _replaces(expanded: Expanded) -> bool:
@@ -282,17 +249,6 @@ def _moving() -> Update:
     moved["runs_made"] = job_definitions.c.runs_made + given.c.runs_made
     values = {**moved, "last_error": null(), "updated_at": now()}
     return update(job_definitions).where(job_definitions.c.id == given.c.id).values(values)
-
-
-@lru_cache(maxsize=2)
-def _inserting(dialect_name: str) -> ReturningInsert[Any]:
-    names = (
-        "definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for", "origin", "start_deadline_at",
-        "concurrency_key",
-    )  # fmt: skip
-    given = rows("given", {name: type_of(name) for name in names})
-    statement = insertion({name: given.c[name] for name in names}, unless_there=dialect_name)
-    return statement.returning(job_runs.c.definition_id, job_runs.c.scheduled_for)
 
 
 def _given(*names: str) -> TableValuedAlias:

@@ -1,4 +1,4 @@
-"""The one guarded write that ends attempts: by their owner (finalize) or after their lease (recover).
+"""The one guarded write that ends attempts, by their owner: a finalize. Recovery ends by it what has no owner any more.
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
@@ -32,16 +32,16 @@ from sqlalchemy import (
 )
 
 from jobrunner import failpoints
-from jobrunner.lifecycle import FINISHED, AttemptResult, Decision, Event, Outcome, RunState, decide
+from jobrunner.lifecycle import FINISHED, AttemptResult, Decision, Event, RunState, decide
 from jobrunner.model import Lease, Owner
 from jobrunner.store import dialect
 from jobrunner.store.dialect import UtcTime, now, rows
 from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
 from jobrunner.store.output_limits import fit
 from jobrunner.store.schema import job_attempts, job_runs
-from jobrunner.store.views import job_recoverable
 
-_EXPIRED = "lease_expired"
+EXPIRED = "lease_expired"
+"""The error of an attempt that recovery has ended."""
 
 
 class Refusal(Enum):
@@ -78,7 +78,7 @@ def finalize_all(
     held = {Lease(row.id, row.lease_token): row for row in found}
     # Taken out as it is met: what a lease named twice stands for is ended once.
     met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
-    ended = _end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
+    ended = end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
     missing = [lease for lease, _, row in met if row is None]
     # In this order: an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
     locked = still_held(connection, missing)
@@ -87,63 +87,6 @@ def finalize_all(
         failpoints.hit("finalize.before_commit", cut=lambda: dialect.sever(connection))
     in_order = iter(ended)
     return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in met]
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """A run whose lease is over, and whose it was."""
-
-    run_id: int
-    host: str | None
-    owner: str | None
-
-
-def expired_runs(connection: Connection) -> list[Expired]:
-    """All of them. Expects any transaction."""
-    columns = job_recoverable.c
-    return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
-
-
-def held_runs(connection: Connection, owners: Collection[str]) -> set[int]:
-    """The runs that these owners hold, whether or not their leases are over. Expects any transaction."""
-    columns = job_runs.c
-    held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
-    return set(connection.execute(held).scalars())
-
-
-def recover(
-    connection: Connection, limit: int, *, only: Collection[int] | None = None, with_output: bool = True
-) -> list[Ended]:
-    """End attempts whose lease has expired, of all types, at most ``limit``: a crash is an attempt used.
-
-    Rows that another tick recovers at the moment are passed over. No user code is known here, so the
-    default backoff applies. ``only`` names those whose handlers are stopped; None: all. Without ``with_output``, what
-    the handler said is dropped: for a run that cannot be written as it is.
-    """
-    # The view itself is what is locked, so that PostgreSQL asks its whole condition again of a row that changed
-    # meanwhile: a lease renewed at this moment is passed over.
-    by_index = (job_recoverable.c.host, job_recoverable.c.id)
-    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit)
-    expired = expired.with_for_update(skip_locked=True, key_share=True)
-    if only is not None:
-        expired = expired.where(job_recoverable.c.id.in_(only))
-    columns = job_runs.c
-    ids = list(connection.execute(expired).scalars())
-    standing = _standing(columns.locked_by, columns.output).where(columns.id.in_(ids))
-    # As they are told of, too.
-    found = connection.execute(standing.order_by(columns.id))
-    ended = _end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
-    failpoints.hit("recover.before_commit", cut=lambda: dialect.sever(connection))
-    return ended
-
-
-def _expired(row: Row[Any], *, with_output: bool) -> AttemptResult:
-    return AttemptResult(
-        Outcome.LEASE_EXPIRED,
-        error_type=_EXPIRED,
-        error=f"the lease of {row.locked_by} expired: its tick was killed, stalled or cut off",
-        output=row.output if with_output else None,
-    )
 
 
 def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]) -> Refusal:
@@ -156,11 +99,11 @@ def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> s
     """Those whose attempt was ended by their owner."""
     if not leases:
         return set()
-    values = {"given": as_rows(leases), "worker": owner.name, "expired": _EXPIRED}
+    values = {"given": as_rows(leases), "worker": owner.name, "expired": EXPIRED}
     return {Lease(row.run_id, row.lease_token) for row in connection.execute(_applied_statement(), values)}
 
 
-def _end(
+def end(
     connection: Connection, ends: Sequence[tuple[Row[Any], AttemptResult]], deploy_grace: timedelta = timedelta(0)
 ) -> list[Ended]:
     """End the attempts of these locked rows: two statements are given the same list, and each reads its part."""
@@ -225,7 +168,7 @@ def _given(row: Row[Any], decision: Decision, ending: AttemptResult, next_at: da
     }
 
 
-def _standing(*more: ColumnElement[Any]) -> Select[Any]:
+def running(*more: ColumnElement[Any]) -> Select[Any]:
     """What decides where running rows go. In whatever order: nobody who locks several of them waits for one."""
     columns = job_runs.c
     return select(
@@ -240,7 +183,7 @@ def _standing(*more: ColumnElement[Any]) -> Select[Any]:
 def _locked_statement() -> Select[Any]:
     given = rows("given", LEASE)
     return (
-        _standing()
+        running()
         .join_from(given, job_runs, is_held(given))
         .with_for_update(of=job_runs, skip_locked=True, key_share=True)
     )

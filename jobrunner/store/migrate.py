@@ -106,6 +106,7 @@ def migration_sql(location: Location) -> str:
 
 
 def _upgrade(connection: Connection) -> bool:
+    dialect.check_version(connection)
     before = _locked_version(connection)
     _run("upgrade", "head", connection=connection)
     return before != SCHEMA_REVISION

@@ -12,9 +12,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, select, update
 
-from jobrunner.errors import UsageError
 from jobrunner.model import Definition, SlotPolicy
-from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
@@ -78,27 +76,22 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
 
 
 _POLICY = tuple(each.name for each in fields(SlotPolicy))
-_OWN = tuple(each.name for each in fields(Definition) if each.name not in ("policy", "problem"))
+_OWN = tuple(each.name for each in fields(Definition) if each.name != "policy")
 READ = (*_OWN, *_POLICY)
 """The columns that ``definition_of`` reads."""
 
 
 def definition_of(row: Any) -> Definition:
-    """What a row says. Never fails: what somebody wrote by hand and cannot be a policy is its ``problem``."""
-    problem = None
-    try:
-        policy = _policy_of(*(row[name] for name in _POLICY))
-        if not isinstance(row["runs_made"], int):
-            raise UsageError("runs_made is no number; write how many runs were made of its slots")
-    except UsageError as error:
-        policy, problem = SlotPolicy(), str(error)
-    return Definition(**{name: row[name] for name in _OWN}, policy=policy, problem=problem)
+    """What a row says."""
+    return Definition(**{name: row[name] for name in _OWN}, policy=_policy_of(*(row[name] for name in _POLICY)))
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _policy_of(*values: Any) -> SlotPolicy:
     # Remembered, since of thousands of definitions most share a few.
-    return make_slot_policy(**dict(zip(_POLICY, values, strict=True)))
+    said: dict[str, Any] = dict(zip(_POLICY, values, strict=True))
+    seconds = {name: timedelta(seconds=value) for name, value in said.items() if isinstance(value, float)}
+    return SlotPolicy(**(said | seconds))
 
 
 def policy_columns(policy: SlotPolicy) -> dict[str, Any]:

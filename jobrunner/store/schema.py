@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
     CheckConstraint,
     Column,
     ColumnElement,
@@ -13,8 +14,6 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    SmallInteger,
-    String,
     Table,
     Text,
     TextClause,
@@ -23,7 +22,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
-from jobrunner.store.dialect import BigKey, JsonObject, Seconds, UtcTime
+from jobrunner.store.dialect import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
 
 metadata = MetaData(
     naming_convention={
@@ -81,19 +80,19 @@ job_definitions = Table(
     "job_definitions",
     metadata,
     Column("id", BigKey, Identity(), primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("job_type", String(200), nullable=False),
+    Column("name", short_text(200), nullable=False, unique=True),
+    Column("job_type", short_text(200), nullable=False),
     Column("payload", JsonObject, nullable=False),
-    Column("schedule", String(1000)),
-    Column("timezone", String(100), nullable=False),
-    Column("source", String(20), nullable=False),
+    Column("schedule", short_text(1000)),
+    Column("timezone", short_text(100), nullable=False),
+    Column("source", short_text(20), nullable=False),
     # Whose code or file it is, where several share a database; "" where nobody said.
-    Column("application", String(100), nullable=False, server_default=text("''")),
+    Column("application", short_text(100), nullable=False, server_default=text("''")),
     Column("description", Text),
-    Column("misfire", String(20), nullable=False, server_default="latest"),
+    Column("misfire", short_text(20), nullable=False, server_default="latest"),
     Column("misfire_window", Seconds),
     Column("misfire_most", Integer, nullable=False, server_default="100"),
-    Column("overlap", String(20), nullable=False, server_default="skip"),
+    Column("overlap", short_text(20), nullable=False, server_default="skip"),
     Column("start_deadline", Seconds),
     Column("jitter", Seconds),
     Column("ends_at", UtcTime),
@@ -107,6 +106,13 @@ job_definitions = Table(
     Column("last_error", Text),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    CheckConstraint(
+        "misfire IN ('latest', 'skip', 'all') AND overlap IN ('skip', 'queue', 'allow', 'replace')"
+        " AND NOT (misfire = 'all' AND overlap = 'replace') AND misfire_window BETWEEN 0.000001 AND 316224000"
+        " AND misfire_most BETWEEN 1 AND 10000 AND start_deadline BETWEEN 0.000001 AND 316224000"
+        " AND jitter BETWEEN 0.000001 AND 316224000 AND max_runs BETWEEN 1 AND 1000000000 AND runs_made >= 0",
+        name="policy",
+    ),
     sqlite_autoincrement=True,
 )
 
@@ -115,27 +121,27 @@ job_runs = Table(
     metadata,
     Column("id", BigKey, Identity(), primary_key=True),
     Column("definition_id", BigKey, ForeignKey("job_definitions.id")),
-    Column("job_type", String(200), nullable=False),
+    Column("job_type", short_text(200), nullable=False),
     Column("payload", JsonObject, nullable=False),
-    Column("status", String(20), nullable=False),
-    Column("priority", SmallInteger, nullable=False),
+    Column("status", short_text(20), nullable=False),
+    Column("priority", SmallNumber, nullable=False),
     Column("run_at", UtcTime, nullable=False),
     Column("scheduled_for", UtcTime),
     # NULL: enqueued. Else 'slot', 'trigger', 'backfill' or 'again': a slot's run beside the one that it had.
-    Column("origin", String(20)),
+    Column("origin", short_text(20)),
     # No attempt starts after it.
     Column("start_deadline_at", UtcTime),
     # Of those with one key never two are at work.
-    Column("concurrency_key", String(300)),
-    Column("idempotency_key", String(500)),
+    Column("concurrency_key", short_text(300)),
+    Column("idempotency_key", short_text(500)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("max_attempts", Integer),
     # Seconds; NULL: the policy of the type, 0: no limit.
     Column("timeout", Seconds),
-    Column("locked_by", String(300)),
-    Column("host", String(255)),
+    Column("locked_by", short_text(300)),
+    Column("host", short_text(255)),
     Column("locked_until", UtcTime),
-    Column("lease_token", String(32)),
+    Column("lease_token", short_text(32)),
     Column("claimed_at", UtcTime),
     Column("started_at", UtcTime),
     Column("heartbeat_at", UtcTime),
@@ -146,7 +152,7 @@ job_runs = Table(
     Column("lease_expiries", Integer, nullable=False, server_default="0"),
     # Since when it has been found, on each try, not to fit the code that took it.
     Column("incompatible_at", UtcTime),
-    Column("error_type", String(200)),
+    Column("error_type", short_text(200)),
     Column("last_error", Text),
     Column("result", JsonObject),
     Column("progress", JsonObject),
@@ -162,6 +168,7 @@ job_runs = Table(
     ),
     CheckConstraint(f"({_is_one_of(FINISHED)}) = (finished_at IS NOT NULL)", name="finished"),
     CheckConstraint("attempts >= 0 AND releases >= 0 AND lease_expiries >= 0", name="counts"),
+    CheckConstraint("max_attempts >= 1 AND timeout BETWEEN 0 AND 316224000", name="limits"),
     sqlite_autoincrement=True,
 )
 _URGENT_FIRST = (job_runs.c.job_type, job_runs.c.priority.desc(), job_runs.c.run_at, job_runs.c.id)
@@ -188,8 +195,8 @@ _partial("job_runs_finished", job_runs.c.status, job_runs.c.finished_at, where=t
 job_keys = Table(
     "job_keys",
     metadata,
-    Column("job_type", String(200), primary_key=True),
-    Column("idempotency_key", String(500), primary_key=True),
+    Column("job_type", short_text(200), primary_key=True),
+    Column("idempotency_key", short_text(500), primary_key=True),
     # No foreign key: the key outlives its pruned run. NULL only inside the transaction that takes the key.
     Column("run_id", BigKey),
     Column("created_at", UtcTime, nullable=False),
@@ -197,16 +204,16 @@ job_keys = Table(
 
 # What only one may do at a time, in PostgreSQL: whoever does it holds the row of its name. An advisory lock could be
 # taken by any role that may connect.
-job_locks = Table("job_locks", metadata, Column("name", String(300), primary_key=True))
+job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
 
 # A row per job type that has, or had, a limit; whoever enqueues a limited type holds its row (see limits.py).
 job_types = Table(
     "job_types",
     metadata,
-    Column("job_type", String(200), primary_key=True),
+    Column("job_type", short_text(200), primary_key=True),
     # NULL: any number may wait.
     Column("max_waiting", BigKey),
-    Column("when_full", String(20), nullable=False),
+    Column("when_full", short_text(20), nullable=False),
     Column("dropped", BigKey, nullable=False, server_default="0"),
     # When the last one was dropped.
     Column("dropped_at", UtcTime),
@@ -223,13 +230,13 @@ job_attempts = Table(
     # Never falls: a released attempt and the one after it share the same ``attempt``.
     Column("sequence", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
-    Column("lease_token", String(32), nullable=False),
-    Column("worker", String(300), nullable=False),
-    Column("host", String(255), nullable=False),
+    Column("lease_token", short_text(32), nullable=False),
+    Column("worker", short_text(300), nullable=False),
+    Column("host", short_text(255), nullable=False),
     Column("started_at", UtcTime, nullable=False),
     Column("finished_at", UtcTime, nullable=False),
-    Column("outcome", String(20), nullable=False),
-    Column("error_type", String(200)),
+    Column("outcome", short_text(20), nullable=False),
+    Column("error_type", short_text(200)),
     Column("error", Text),
     Column("traceback", Text),
     Column("output", Text),
@@ -243,9 +250,9 @@ job_ticks = Table(
     "job_ticks",
     metadata,
     Column("id", BigKey, Identity(), primary_key=True),
-    Column("host", String(255), nullable=False),
-    Column("worker", String(300), nullable=False),
-    Column("version", String(50), nullable=False),
+    Column("host", short_text(255), nullable=False),
+    Column("worker", short_text(300), nullable=False),
+    Column("version", short_text(50), nullable=False),
     Column("started_at", UtcTime, nullable=False, index=True),
     # Whose handlers it runs, once it listens: several applications may share a host and a database.
     Column("application", Text),
@@ -264,11 +271,26 @@ job_events = Table(
     metadata,
     Column("id", BigKey, Identity(), primary_key=True),
     Column("at", UtcTime, nullable=False, index=True),
-    Column("actor", String(300), nullable=False),
-    Column("action", String(50), nullable=False),
+    Column("actor", short_text(300), nullable=False),
+    Column("action", short_text(50), nullable=False),
     # No foreign keys: the trail outlives what it tells of.
     Column("run_id", BigKey, index=True),
     Column("definition_id", BigKey, index=True),
     Column("detail", JsonObject, nullable=False),
     sqlite_autoincrement=True,
 )
+
+
+def _add_what_no_type_says(table: Table) -> None:
+    instants = [column.name for column in table.columns if isinstance(column.type, UtcTime)]
+    json_columns = [column.name for column in table.columns if isinstance(column.type, JSON)]
+    table.dialect_options["sqlite"]["strict"] = True
+    if not instants:
+        return
+    for name in ("postgresql", "sqlite"):
+        check = CheckConstraint(readable(name, instants, json_columns), name="readable")
+        table.append_constraint(check.ddl_if(dialect=name))
+
+
+for _table in metadata.sorted_tables:
+    _add_what_no_type_says(_table)

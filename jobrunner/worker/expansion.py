@@ -40,8 +40,6 @@ def plan(
     """
     try:
         # A person may have written the row by hand, without any check.
-        if definition.problem is not None:
-            raise UsageError(definition.problem)
         recurrence = check(definition, payload_limit)
     except UsageError as error:
         return Expansion(problem=one_line(str(error)))

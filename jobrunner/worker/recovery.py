@@ -10,7 +10,7 @@ from jobrunner.children.begun_page import abandoned
 from jobrunner.children.process_groups import boot_id, kill_leftovers
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.settings import state_folder
-from jobrunner.store import claims, finalize
+from jobrunner.store import claims, expiries
 from jobrunner.store.finalize import Ended
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
@@ -24,10 +24,10 @@ _MOST_CUTS = 3
 
 def recover(context: TickContext) -> None:
     """End every attempt whose lease has expired, of any type. First kill its leftover processes on this host."""
-    expired = context.database.read(finalize.expired_runs)
+    expired = context.database.read(expiries.expired_runs)
     # Before the runs are claimable again, because the old handler must not work at the same time as the new one.
     owners = {run.owner for run in expired if run.host == context.config.host and run.owner is not None}
-    held = context.database.read(partial(finalize.held_runs, owners=owners)) if owners else set[int]()
+    held = context.database.read(partial(expiries.held_runs, owners=owners)) if owners else set[int]()
     live = held.difference(run.run_id for run in expired)
     killed = kill_leftovers(state_folder.for_state(context.config.state_dir), owners, live)
     if killed:
@@ -89,7 +89,7 @@ class _Recovery:
                 self._batch_size.took(clock.elapsed() - began_at)
 
     def _end(self, some: list[int], *, with_output: bool = True) -> None:
-        work = partial(finalize.recover, limit=len(some), only=some, with_output=with_output)
+        work = partial(expiries.recover, limit=len(some), only=some, with_output=with_output)
         recovered: list[Ended] = self._database.write(work)
         self._database.hit("recover.committed")
         for ended in recovered:

@@ -13,7 +13,7 @@ from harness.at_work import end_attempt
 from harness.run_model import POLICIES, Held, People, Row, Rows, commits, ends_at, picks
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, AttemptResult, Event, Outcome, Status
 from jobrunner.model import Lease, Owner
-from jobrunner.store import claims, enqueue, finalize, holding
+from jobrunner.store import claims, enqueue, expiries, holding
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.finalize import Refusal
@@ -232,7 +232,7 @@ class Runs(People):
         # Of each host the oldest, one host after the other; the answer comes in the order of ids.
         expired = sorted(expired, key=lambda row: (row["host"], row["id"]))[:limit]
         expired.sort(key=lambda row: int(row["id"]))
-        answer = self.write(lambda connection: finalize.recover(connection, limit))
+        answer = self.write(lambda connection: expiries.recover(connection, limit))
         assert [each.run_id for each in answer] == [row["id"] for row in expired]
         ids = [row["id"] for row in expired]
         rows = self.expect(ids, attempts_of=ids)
@@ -247,7 +247,7 @@ class Runs(People):
         try:
             for _ in range(2):  # the second day is for what the first day's recovery made wait
                 self.set_clock(self.database.offset + timedelta(days=1))
-                self.write(lambda connection: finalize.recover(connection, 1000))
+                self.write(lambda connection: expiries.recover(connection, 1000))
             for quarantined in (False, True):
                 self.end_all(quarantined)
             left = self.look().runs

@@ -1,14 +1,21 @@
 """The options of a schedule's slots: one set of rules, and messages that say what would be right."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobrunner.errors import UsageError
 from jobrunner.model import SlotPolicy
+from jobrunner.schedules.declare import Schedule
+from jobrunner.schedules.options import OPTIONS
 from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.store.schedules import policy_columns
+from jobrunner.store.schema import job_definitions
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 END = "2027-01-01T00:00:00Z"
 
@@ -76,3 +83,15 @@ def test_what_is_wrong_is_named_with_the_remedy(options: dict[str, Any], said: s
 def test_a_row_says_again_what_was_written_into_it() -> None:
     made = make_slot_policy(misfire="skip", misfire_window="5m", jitter="1m", max_runs=9, ends_at=END)
     assert make_slot_policy(**policy_columns(made)) == made
+
+
+def test_an_option_is_known_everywhere() -> None:
+    """One row of the table, one field, one argument, one column; and a word in each page."""
+    names = list(OPTIONS)
+    assert names == [each.name for each in fields(SlotPolicy)]
+    assert names == [each.name for each in fields(Schedule)][-len(names) :]
+    assert set(names) <= set(job_definitions.c.keys())
+    schedules, configuration = ((DOCS / name).read_text() for name in ("schedules.md", "configuration.md"))
+    for name in names:
+        assert f"| `--{name.replace('_', '-')}` |" in schedules
+        assert f"| `{name}` |" in configuration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import click
 
@@ -14,10 +14,11 @@ from jobrunner.cli.status import next_slot
 from jobrunner.cli.types import Checked, read_payload
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import parse_payload
-from jobrunner.model import Declaration, Misfire, Overlap
+from jobrunner.model import Declaration
 from jobrunner.names import check_job_type
 from jobrunner.schedules.declare import Schedule, check, declare
-from jobrunner.schedules.policy import MOST_MISFIRES, make_slot_policy
+from jobrunner.schedules.options import OPTIONS, Option
+from jobrunner.schedules.policy import make_slot_policy
 from jobrunner.settings.config import Config
 from jobrunner.store import definitions, edits, pausing
 from jobrunner.store.due_slots import Changed
@@ -30,51 +31,20 @@ _CRON = 'Five fields as in a crontab, a word such as @daily, or "every 10m".'
 _PAYLOAD = "JSON|@FILE|-"
 _FIELDS = {each: each for each in ("job_type", "timezone", "payload", "description")}
 _FIELDS |= {"cron": "schedule", "new_name": "name"}
-_CLEARABLE = frozenset({"description", "misfire_window", "start_deadline", "jitter", "ends_at", "max_runs"})
+_CLEARABLE = {"description", *(name for name, option in OPTIONS.items() if option.can_be_none)}
 
 
-def _number_or_none(text: str) -> int | str:
-    return text if text == "none" else whole_number(text, least=1, most=999_999_999)
+_METAVARS = {"number": "N", "duration": "DURATION", "instant": "TIME"}
 
 
-_POLICY = (
-    click.option("--description", metavar="TEXT", help="What the schedule is for."),
-    click.option(
-        "--misfire", type=click.Choice(get_args(Misfire)), help="Which missed slots get a run. [default: latest]"
-    ),
-    click.option(
-        "--misfire-window",
-        metavar="DURATION",
-        help="No run for a slot that is older than this. [default: none; with skip 2m]",
-    ),
-    click.option(
-        "--misfire-most",
-        type=Checked(partial(whole_number, least=1, most=MOST_MISFIRES)),
-        metavar="N",
-        help="With --misfire all: the most slots that get a run at once. [default: 100]",
-    ),
-    click.option(
-        "--overlap",
-        type=click.Choice(get_args(Overlap)),
-        help="What to do when the previous run has not finished. [default: skip]",
-    ),
-    click.option(
-        "--start-deadline",
-        metavar="DURATION",
-        help="A run that has not started this long after it was due is dead. [default: none]",
-    ),
-    click.option(
-        "--jitter",
-        metavar="DURATION",
-        help="Delay each run by up to this, always by the same amount for one name. [default: none]",
-    ),
-    click.option(
-        "--ends-at", metavar="TIME", help="No slots after this time, ISO 8601 with an offset. [default: none]"
-    ),
-    click.option(
-        "--max-runs", type=Checked(_number_or_none), metavar="N", help="No slots after this many runs. [default: none]"
-    ),
-)
+def _type_of(option: Option) -> click.ParamType[Any] | None:
+    if option.kind == "number":
+        return Checked(partial(_number, most=option.most, can_be_none=option.can_be_none))
+    return click.Choice(list(option.meanings)) if option.meanings else None
+
+
+def _number(text: str, most: int, can_be_none: bool) -> int | str:
+    return text if can_be_none and text == "none" else whole_number(text, least=1, most=most)
 
 
 _UNKNOWN = "--allow-unknown keeps it all the same"
@@ -84,9 +54,10 @@ _allow_unknown = click.option(
 
 
 def _policy_options(command: _Command) -> _Command:
-    for option in reversed(_POLICY):
-        command = option(command)
-    return command
+    for option in reversed(list(OPTIONS.values())):
+        flag, metavar = f"--{option.name.replace('_', '-')}", _METAVARS.get(option.kind)
+        command = click.option(flag, type=_type_of(option), metavar=metavar, help=option.help)(command)
+    return click.option("--description", metavar="TEXT", help="What the schedule is for.")(command)
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
 from jobrunner.model import PLACES
 from jobrunner.schedules.describe import describe
+from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
 from jobrunner.store.schedules import definition_of
@@ -24,17 +25,6 @@ from jobrunner.worker import expansion
 
 _KEPT_IN = {"command": "a command", **PLACES}
 _FIRST = {"from": 0, "to": 1, "count": 2}
-_MISFIRE = {
-    "latest": "latest: of the slots that were missed the newest is made up for",
-    "skip": "skip: what was missed is not made up for",
-    "all": "all: every slot that was missed is made up for",
-}
-_OVERLAP = {
-    "skip": "skip: no run for a slot while a run is unfinished",
-    "queue": "queue: one run waits while another is at work",
-    "allow": "allow: runs are at work beside each other",
-    "replace": "replace: the new run cancels the unfinished ones",
-}
 
 
 @click.command(name="list")
@@ -106,12 +96,7 @@ def _declared(found: Mapping[str, Any]) -> dict[str, object]:
         "in words": found["in_words"],
         "payload": found["payload"],
         "kept in": kept_in,
-        "misfire": _misfire(found),
-        "overlap": _OVERLAP.get(found["overlap"], found["overlap"]),
-        "start deadline": _after("a run is dead if it has not started {} after it was due", found["start_deadline"]),
-        "jitter": _after("runs are due within {} after their slots", found["jitter"]),
-        "ends at": found["ends_at"],
-        "max runs": None if found["max_runs"] is None else f"{found['runs_made']} of {found['max_runs']} made",
+        **_options(found),
         "looked at until": found["last_slot_at"],
         "next slot": next_slot(found),
         "paused": paused_at and f"since {render.instant(paused_at)} by {found['paused_by'] or 'somebody unknown'}",
@@ -123,22 +108,25 @@ def _declared(found: Mapping[str, Any]) -> dict[str, object]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _misfire(found: Mapping[str, Any]) -> str:
-    words = str(_MISFIRE.get(found["misfire"], found["misfire"]))
-    if found["misfire"] == "all":
-        words += f", at most {found['misfire_most']} at once"
-    return words + (_after(", none later than {}", found["misfire_window"]) or "")
+def _options(found: Mapping[str, Any]) -> dict[str, str]:
+    row = {name: _text(name, value) for name, value in found.items()}
+    lines: dict[str, str] = {}
+    for option in OPTIONS.values():
+        if (words := option.say(row)) is not None:
+            lines[option.line] = f"{lines[option.line]}, {words}" if option.line in lines else words
+    return lines
 
 
-def _after(words: str, seconds: float | None) -> str | None:
-    return None if seconds is None else words.format(_duration(seconds))
+def _text(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return render.instant(value)
+    return _duration(value) if name in DURATIONS else str(value)
 
 
 def _duration(seconds: float) -> str:
-    try:
-        return format_duration(timedelta(seconds=seconds))
-    except (OverflowError, TypeError, ValueError):
-        return str(seconds)  # by hand
+    return format_duration(timedelta(seconds=seconds))
 
 
 def _run(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ transaction begins (``connections``), how a call that hangs is ended (``hung_cal
 tick is notified of a commit (``notify``).
 """
 
+from jobrunner.store.dialect.connections import check_version as check_version
 from jobrunner.store.dialect.connections import checkpoint as checkpoint
 from jobrunner.store.dialect.connections import file_preparation as file_preparation
 from jobrunner.store.dialect.connections import must_commit as must_commit
@@ -28,10 +29,13 @@ from jobrunner.store.dialect.statements import wait_briefly_for_locks as wait_br
 from jobrunner.store.dialect.values import BigKey as BigKey
 from jobrunner.store.dialect.values import JsonObject as JsonObject
 from jobrunner.store.dialect.values import Seconds as Seconds
+from jobrunner.store.dialect.values import SmallNumber as SmallNumber
 from jobrunner.store.dialect.values import UtcTime as UtcTime
 from jobrunner.store.dialect.values import clock_removal as clock_removal
 from jobrunner.store.dialect.values import clock_statements as clock_statements
 from jobrunner.store.dialect.values import ddl_words as ddl_words
 from jobrunner.store.dialect.values import later as later
 from jobrunner.store.dialect.values import now as now
+from jobrunner.store.dialect.values import readable as readable
+from jobrunner.store.dialect.values import short_text as short_text
 from jobrunner.store.dialect.values import stored_json as stored_json

@@ -7,13 +7,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, exc
 
-from jobrunner.store import raw_driver, tolerant_decode
+from jobrunner.errors import JobrunnerError
+from jobrunner.store import raw_driver
 from jobrunner.store.dialect.hung_calls import FileWire, ServerWire, Wire
+from jobrunner.store.dialect.values import read_json, read_text
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
 
 _SQLITE_WAL = "PRAGMA journal_mode = WAL"
 _WIRE = "jobrunner_wire"
+_OLDEST_SQLITE = (3, 37)
 
 
 def open_engine(location: Location, *, waits: Waits, opened: Callable[[Wire], None] = lambda _: None) -> Engine:
@@ -33,7 +36,7 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
     engine = create_engine(
         location.url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
-        json_deserializer=tolerant_decode.read_json,
+        json_deserializer=read_json,
         # Otherwise the error of a statement would contain the payload.
         hide_parameters=True,
         execution_options={"jobrunner_lock_seconds": waits.lock},
@@ -51,7 +54,6 @@ def _server_engine(location: Location, waits: Waits) -> Engine:
         driver: Any = connection.connection.driver_connection
         connection.info[_WIRE].session = int(_at_once(connection, driver, text.encode()))
 
-    event.listen(engine, "connect", tolerant_decode.read_any_instant)
     event.listen(engine, "begin", begin)
     return engine
 
@@ -79,12 +81,12 @@ def _sqlite_engine(location: Location, waits: Waits) -> Engine:
         f"sqlite:///{raw_driver.file_uri(location.file)}&uri=true",
         poolclass=NullPool,
         hide_parameters=True,
-        json_deserializer=tolerant_decode.read_json,
+        json_deserializer=read_json,
         connect_args={"timeout": waits.file, "check_same_thread": False},
     )
 
     def prepare(connection: Any, _: Any) -> None:
-        connection.text_factory = tolerant_decode.read_text
+        connection.text_factory = read_text
         raw_driver.prepare_file_connection(connection)
 
     def begin(connection: Connection) -> None:
@@ -95,6 +97,18 @@ def _sqlite_engine(location: Location, waits: Waits) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def check_version(connection: Connection) -> None:
+    """Raise JobrunnerError if the SQLite of this Python has no STRICT tables."""
+    if connection.dialect.name == "sqlite":
+        found = connection.dialect.loaded_dbapi.sqlite_version_info
+        if found < _OLDEST_SQLITE:
+            version, needed = (".".join(map(str, each)) for each in (found, _OLDEST_SQLITE))
+            raise JobrunnerError(
+                f"this Python has SQLite {version}, and jobrunner needs {needed}; take a Python with a newer one,"
+                " or PostgreSQL"
+            )
 
 
 def prepare_file(connection: Connection) -> None:

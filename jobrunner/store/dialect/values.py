@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import JSON, BigInteger, Dialect, Float, Integer
+from sqlalchemy import JSON, REAL, BigInteger, Dialect, Float, Integer, SmallInteger, String, Text
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from jobrunner.store import tolerant_decode
+from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
 from jobrunner.store.raw_driver import POSTGRESQL_NOW, POSTGRESQL_WORDS, SQLITE_NOW, SQLITE_WORDS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,7 +37,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """The column type of this database."""
-        return dialect.type_descriptor(BigInteger() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         """The stored value. Refuses a naive datetime, because a wrong guess of its zone would change the instant."""
@@ -42,23 +45,72 @@ class UtcTime(TypeDecorator[datetime]):
             return None
         if value.tzinfo is None:
             raise ValueError("a naive datetime has no instant; give it a time zone")
-        return (value - _EPOCH) // _MICROSECOND if dialect.name == "sqlite" else value
+        return _microseconds(value) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """The datetime, always aware and in UTC."""
         if value is None:
             return None
-        try:
-            if dialect.name == "sqlite":
-                return _EPOCH + timedelta(microseconds=value)
-            return cast(datetime, value).astimezone(UTC)
-        except (OverflowError, TypeError):
-            return tolerant_decode.nearest_instant(is_past=isinstance(value, int | float) and value < 0)
+        if dialect.name == "sqlite":
+            return _EPOCH + timedelta(microseconds=value)
+        return cast(datetime, value).astimezone(UTC)
 
 
-# Keys that only grow. An alias of SQLite's rowid must be INTEGER, which has 64 bits there.
+def _microseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+class _JsonText(JSON):
+    """JSON in a column of SQLite's type TEXT."""
+
+
+@compiles(_JsonText, "sqlite")
+def _json_text(element: _JsonText, compiler: Any, **_: Any) -> str:
+    return "TEXT"
+
+
+# A STRICT table of SQLite has only columns of INTEGER (64 bits), REAL and TEXT, and accepts no other values in them.
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
-JsonObject = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+SmallNumber = SmallInteger().with_variant(Integer(), "sqlite")
+Seconds = Float(53).with_variant(REAL(), "sqlite")
+JsonObject = (
+    JSON(none_as_null=True)
+    .with_variant(JSONB(none_as_null=True), "postgresql")
+    .with_variant(_JsonText(none_as_null=True), "sqlite")
+)
+
+
+def short_text(length: int) -> String:
+    """A text of at most so many characters. SQLite does not check the length."""
+    return String(length).with_variant(Text(), "sqlite")
+
+
+def read_text(data: bytes) -> str:
+    """The value of a text column of SQLite. Another program may have written Latin-1, and no CHECK can refuse that."""
+    return data.decode("utf-8", "replace")
+
+
+def read_json(data: str | bytes) -> Any:
+    """The value, or its text if Python cannot represent the value: a number too large or a nesting too deep.
+
+    Only a row written by SQL has such a value. It is refused later, like any payload that is no object.
+    """
+    text = data if isinstance(data, str) else data.decode()
+    try:
+        return _JSON.decode(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(text)
+    return number
+
+
+# Infinity would be printed in a form that no other program can read.
+_JSON = json.JSONDecoder(parse_float=_finite)
 
 
 class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
@@ -112,9 +164,6 @@ def _stored_json_sqlite(element: stored_json, compiler: Any, **keywords: Any) ->
     return str(compiler.process(element.clauses, **keywords))
 
 
-Seconds = Float(53)
-
-
 # A fifth of each page stays free for HOT updates. A vacuum starts after a fixed number of dead rows. With the usual
 # share of all rows, a long history would let the claim read more and more dead index entries.
 _STORAGE_OF_RUNS = "fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000"
@@ -128,22 +177,38 @@ def ddl_words(dialect_name: str) -> dict[str, str]:
             # Without AUTOINCREMENT the id of a deleted last row is used again.
             "identity": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
             "key": "INTEGER",
-            "time": "BIGINT",
-            "json": "JSON",
-            "seconds": "FLOAT",
+            "small_number": "INTEGER",
+            "time": "INTEGER",
+            "json": "TEXT",
+            "seconds": "REAL",
             "one_second": "1000000",
-            "storage_of_runs": "",
+            "storage": " STRICT",
+            "storage_of_runs": " STRICT",
         }
     return {
         **POSTGRESQL_WORDS,
         "identity": "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
         "key": "BIGINT",
+        "small_number": "SMALLINT",
         "time": "TIMESTAMPTZ",
         "json": "JSONB",
         "seconds": "DOUBLE PRECISION",
         "one_second": "interval '1 second'",
+        "storage": "",
         "storage_of_runs": f" WITH ({_STORAGE_OF_RUNS})",
     }
+
+
+def readable(dialect_name: str, instants: Iterable[str], json_columns: Iterable[str]) -> str:
+    """The condition that Python can read these columns of a table, as far as their types do not say so.
+
+    PostgreSQL knows infinity, and years that Python does not; SQLite takes any text for JSON.
+    """
+    is_sqlite = dialect_name == "sqlite"
+    first, last = ((_microseconds(each) if is_sqlite else f"'{each}'") for each in (FIRST_INSTANT, LAST_INSTANT))
+    within = [f"{name} BETWEEN {first} AND {last}" for name in instants]
+    valid = [f"({name} IS NULL OR json_valid({name}))" for name in json_columns] if is_sqlite else []
+    return " AND ".join(within + valid)
 
 
 def clock_statements(dialect_name: str) -> list[str]:

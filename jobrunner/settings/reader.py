@@ -1,0 +1,152 @@
+"""Where each setting comes from: a flag, else the environment, else the configuration file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from jobrunner import names
+from jobrunner.durations import parse_duration
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings.toml_reader import TableReader, nearest_of
+from jobrunner.text import whole_number
+
+if TYPE_CHECKING:
+    from jobrunner.settings.toml_file import JobFile
+
+T = TypeVar("T")
+_PREFIX = "JOBRUNNER_"
+_RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
+_SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
+
+
+class _Found(NamedTuple):
+    """The text of a setting, "" for none, and where it stands. ``folder`` is where its relative paths begin.
+
+    None: in the current folder, as everywhere but in the configuration file.
+    """
+
+    text: str
+    origin: str
+    folder: Path | None = None
+
+
+class SettingsReader:
+    """Where each setting comes from. Each is asked for once, so that ``close`` knows which keys there are."""
+
+    def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any], file: JobFile | None) -> None:
+        self._environ = environ
+        self._flags = flags
+        self._file = file
+        self._table = TableReader("settings", {} if file is None else file.settings)
+        self._switches: set[str] = set()
+        self._asked: set[str] = set()
+
+    def text(self, name: str) -> str:
+        return self._found(name).text
+
+    def name(self, name: str) -> str:
+        """A word that can be seen and typed; "" for none."""
+
+        def parse(text: str) -> str:
+            if not _NAME.fullmatch(text):
+                raise UsageError(f"{text[:60]!r} is no name: up to 100 letters, digits, '.', '_' and '-'")
+            return text
+
+        return self._parsed(name, parse, default="")
+
+    def path(self, name: str) -> Path | None:
+        """Absolute; one that the file names is meant from the file's folder."""
+        found = self._found(name)
+        if not found.text:
+            return None
+        # The file is UTF-8; as this locale spells it, the bytes count.
+        return Path(found.text).absolute() if found.folder is None else found.folder / os.fsdecode(found.text.encode())
+
+    def url(self, name: str) -> str:
+        """As it is; but an SQLite file is a path, and one that the file names is meant from the file's folder."""
+        found = self._found(name)
+        relative = _RELATIVE_SQLITE.fullmatch(found.text)
+        if found.folder is None or relative is None:
+            return found.text
+        return f"{relative[1]}{found.folder / relative[2]}"
+
+    def duration(
+        self, name: str, default: str | timedelta, check: Callable[[timedelta], None] = lambda _: None
+    ) -> timedelta:
+        def parse(text: str) -> timedelta:
+            duration = parse_duration(text)
+            check(duration)
+            return duration
+
+        return self._parsed(name, parse, parse_duration(default))
+
+    def number(self, name: str, default: int, least: int, most: int) -> int:
+        return self._parsed(name, partial(whole_number, least=least, most=most), default)
+
+    def switch(self, name: str) -> bool:
+        """Off unless something says otherwise."""
+
+        def parse(text: str) -> bool:
+            if text.lower() not in _SWITCHES:
+                raise UsageError(f"{text!r} is neither true nor false")
+            return _SWITCHES[text.lower()]
+
+        self._switches.add(name)
+        return self._parsed(name, parse, default=False)
+
+    def close(self) -> None:
+        """Refuse what the file or the environment sets and nobody has asked for."""
+        try:
+            self._table.close()
+        except ConfigurationError as error:
+            raise self._filed_wrong(error) from None
+        for variable in self._environ:
+            if not variable.startswith(_PREFIX) or variable in names.NO_SETTINGS or names.is_orchestrated(variable):
+                continue
+            if (name := variable.removeprefix(_PREFIX)) not in self._asked:
+                # Passed over, a misspelt DATABASE_URL would send each tick to another database, and nobody would know.
+                raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._asked], _PREFIX)}")
+
+    def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        found = self._found(name)
+        if not found.text:
+            return default
+        try:
+            return parse(found.text)
+        except UsageError as error:
+            if name in self._flags:
+                raise UsageError(f"{found.origin}: {error}") from None
+            raise ConfigurationError(f"{found.origin}: {error}") from None
+
+    def _found(self, name: str) -> _Found:
+        filed = self._filed(name)
+        self._asked.add(name.upper())
+        if name in self._flags:
+            return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
+        variable = f"{_PREFIX}{name.upper()}"
+        text = self._environ.get(variable, "").strip()
+        if text or not filed or self._file is None:
+            return _Found(text, variable)
+        return _Found(filed, f"{self._file.path}: settings.{name}", self._file.path.parent)
+
+    def _filed(self, name: str) -> str:
+        value = self._table.take_any(name)
+        if isinstance(value, list) and name == "import" and all(isinstance(each, str) for each in value):
+            return ",".join(value)
+        if isinstance(value, bool) != (value is not None and name in self._switches):
+            wanted = "true or false" if name in self._switches else "text or a number"
+            raise self._filed_wrong(self._table.wrong(name, f"must be {wanted}"))
+        if value is None or isinstance(value, str | int | float):
+            return "" if value is None else str(value)
+        raise self._filed_wrong(self._table.wrong(name, "must be text or a number"))
+
+    def _filed_wrong(self, error: ConfigurationError) -> ConfigurationError:
+        assert self._file is not None
+        return ConfigurationError(f"{self._file.path}: {error}")
