@@ -163,7 +163,7 @@ def new_run(
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
-        # A timeout of zero is stored for none.
+        # No timeout is stored as zero.
         timeout=None if timeout is None else parse_timeout(timeout) or timedelta(0),
     )
 

@@ -50,7 +50,7 @@ def iso_instant(value: datetime) -> str:
 
 
 def whole_number(text: str, least: int, most: int) -> int:
-    """A number in plain digits, unlike Python's own reading, which takes 1_0. Raises UsageError."""
+    """A number in plain digits. Python's int() would also accept 1_0. Raises UsageError."""
     if not _WHOLE_NUMBER.fullmatch(text) or not least <= int(text) <= most:
         raise UsageError(f"{text[:40]!r} is not a whole number from {least} to {most}")
     return int(text)

@@ -80,7 +80,7 @@ def _max_waiting(value: object) -> int:
 
 
 def choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
-    """The one of these words that ``value`` is; else raises UsageError naming all of them and the nearest."""
+    """``value`` if it is one of these words. Raises UsageError with all words and the nearest one if not."""
     for each in choices:
         if value == each:
             return each
