@@ -120,7 +120,7 @@ def test_one_that_no_longer_claims_is_notified_of_nothing(
 
 
 @postgresql_only
-def test_a_flood_mutes_the_bell_for_a_moment_and_is_worked_on(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(jobrunner: Commands, database: PostgresDatabase) -> None:
     tick = linger(jobrunner)
     was_muted = threading.Event()
     sent = 0

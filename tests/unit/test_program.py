@@ -9,7 +9,8 @@ import pytest
 
 from jobrunner.cli import program
 
-CONTEXT = click.Context(program.cli)
+# With the settings of the program: click keeps the help option of the first context for the whole process.
+CONTEXT = click.Context(program.cli, **program.cli.context_settings)
 
 
 def test_every_command_of_every_module_is_known() -> None:
