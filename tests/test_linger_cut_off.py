@@ -120,9 +120,11 @@ def test_one_that_no_longer_claims_is_notified_of_nothing(
 
 
 @postgresql_only
-def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(
+    jobrunner: Commands, database: PostgresDatabase
+) -> None:
     tick = linger(jobrunner)
-    was_muted = threading.Event()
+    was_paused = threading.Event()
     sent = 0
     insert = (
         "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
@@ -131,7 +133,7 @@ def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(jobrunner: C
 
     def look() -> None:
         database.wait_until(f"SELECT waiting = 0 AS none FROM ({WAITS}) AS locks")
-        was_muted.set()
+        was_paused.set()
 
     watcher = threading.Thread(target=look)
     watcher.start()
@@ -139,7 +141,7 @@ def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(jobrunner: C
         while watcher.is_alive():
             connection.execute(insert)
             sent += 1
-    assert was_muted.is_set()
+    assert was_paused.is_set()
     database.wait_until(WAITS)
     database.wait_until(
         "SELECT count(*) = ? AS done FROM job_runs WHERE status = 'succeeded'", [sent], deadline_seconds=60
