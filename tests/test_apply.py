@@ -162,8 +162,8 @@ def test_code_that_cannot_be_imported_changes_nothing(
 
 
 FORGED = {
-    "a field missing": ("{'name': 'x'}", "makes no sense"),
-    "a number": ("7", "makes no sense"),
+    "a field missing": ("{'name': 'x'}", "handshake is invalid"),
+    "a number": ("7", "handshake is invalid"),
     "a name of escapes": ("{**real(each), 'name': chr(27)}", "none of them invisible"),
     "a time without its offset": ("{**real(each), 'ends_at': '2030-01-01T00:00:00'}", "ends_at"),
 }

@@ -173,8 +173,8 @@ def test_hostile_texts_are_escaped_in_the_diff(jobrunner: Commands, app: App, da
     assert definitions(database)["kind"]["payload"] == {"a": HOSTILE}
     # What somebody wrote by hand.
     database.execute(
-        "UPDATE job_definitions SET job_type = ?, schedule = ?, timezone = ?, description = ?, misfire = ?",
-        [HOSTILE, HOSTILE, HOSTILE, HOSTILE * 100, "\x1b[2J"],
+        "UPDATE job_definitions SET job_type = ?, schedule = ?, timezone = ?, description = ?",
+        [HOSTILE, HOSTILE, HOSTILE, HOSTILE * 100],
     )
     now = database.now()
     database.execute(
@@ -187,7 +187,7 @@ def test_hostile_texts_are_escaped_in_the_diff(jobrunner: Commands, app: App, da
         assert [line for line in done.stdout.split("\n") if not line.isprintable()] == []
         assert "--json" in done.args or max(map(len, done.stdout.split("\n"))) < 1000
         assert done.stderr == ""
-    assert ends[-1].stdout.count("\n") == 1 + 5 + 1 + 1
+    assert ends[-1].stdout.count("\n") == 1 + 4 + 1 + 1
     assert applied(jobrunner) == nothing(1)
     jobrunner.tick(env=NO_HANDLERS)
 

@@ -150,7 +150,7 @@ def schedules_of_handlers(
     except UsageError as error:
         raise HandlersUnavailable(f"a schedule of a handler cannot be used: {error}") from None
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise HandlersUnavailable("starting failed: its handshake makes no sense") from None
+        raise HandlersUnavailable("starting failed: its handshake is invalid") from None
     return handshake.policies, declared, handshake.misfits
 
 
