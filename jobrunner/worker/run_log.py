@@ -15,7 +15,6 @@ _WORDS = {
     Event.CANCEL: "cancelled",
     Event.RELEASE: "released",
     Event.DROP: "dropped",
-    Event.RETURN: "released",
 }
 
 _WORTH_A_WARNING = (Event.FAIL, Event.POSTPONE, Event.GIVE_UP)
