@@ -9,9 +9,6 @@ from typing import Any
 LARGEST_BYTES = 72 * 1024 * 1024
 """More than any payload or result may have. A longer frame is invalid."""
 
-LONGEST_PREFETCHED_BYTES = 1 << 16
-"""The longest message in a child's prefetch queue. Longer messages go through its channel."""
-
 _LENGTH = struct.Struct("!I")
 
 Frame = dict[str, Any]
@@ -30,19 +27,13 @@ _encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
-def encode_message(frame: Frame) -> bytes:
-    """The bytes of a frame in a socket that separates messages. Lone surrogates are escaped; NaN raises ValueError."""
-    return _encoder.encode(frame).encode("ascii")
-
-
 def encode(frame: Frame) -> bytes:
-    """The bytes of a frame in a stream: its length comes first."""
-    body = encode_message(frame)
+    """The bytes of a frame: its length comes first. Lone surrogates are escaped; NaN raises ValueError."""
+    body = _encoder.encode(frame).encode("ascii")
     return _LENGTH.pack(len(body)) + body
 
 
-def decode(body: bytes) -> Frame:
-    """The frame of a message. Raises BrokenFrame when it cannot be what ``encode_message`` made."""
+def _decode(body: bytes | bytearray) -> Frame:
     try:
         text = body.decode("ascii")
         # Not decode(): it also looks for white space around the JSON and takes twice as long.
@@ -77,24 +68,24 @@ class Inbox:
             raise self._broken
         self._bytes += data
         frames: list[Frame] = []
+        taken = 0
         try:
-            while (frame := self._next()) is not None:
-                frames.append(frame)
+            while (end := self._end_of_frame(taken)) is not None:
+                frames.append(_decode(self._bytes[taken + _LENGTH.size : end]))
+                taken = end
         except BrokenFrame as error:
             self._broken = error
             if not frames:
                 raise
+        # Once for all frames: each time the rest is moved.
+        del self._bytes[:taken]
         return frames
 
-    def _next(self) -> Frame | None:
-        if len(self._bytes) < _LENGTH.size:
+    def _end_of_frame(self, start: int) -> int | None:
+        if len(self._bytes) < start + _LENGTH.size:
             return None
-        (length,) = _LENGTH.unpack_from(self._bytes)
+        (length,) = _LENGTH.unpack_from(self._bytes, start)
         if length > LARGEST_BYTES:
             raise BrokenFrame("a frame larger than any message")
-        end = _LENGTH.size + length
-        if len(self._bytes) < end:
-            return None
-        body = bytes(self._bytes[_LENGTH.size : end])
-        del self._bytes[:end]
-        return decode(body)
+        end: int = start + _LENGTH.size + length
+        return end if len(self._bytes) >= end else None

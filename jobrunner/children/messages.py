@@ -33,7 +33,9 @@ class Hello(NamedTuple):
 
 
 class StartRun(NamedTuple):
-    """To a child: a run. The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
+    """To a child: a run. A child with an event loop begins it at once, any other child when it has the token of the run.
+
+    The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
     Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
     ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run.
@@ -52,6 +54,17 @@ class StartRun(NamedTuple):
     timeout_seconds: float | None = None
     alarm_seconds: float | None = None
     slot: int | None = None
+
+
+class StartRuns(NamedTuple):
+    """To a child of plain handlers: what it needs to know of runs that it may begin later, one for each token.
+
+    ``first`` is the sequence number of the first run in this child; the others follow it. Each of ``runs`` holds the
+    fields of a ``StartRun`` in their order.
+    """
+
+    first: int
+    runs: Sequence[Sequence[Any]]
 
 
 class Cancel(NamedTuple):
@@ -126,9 +139,9 @@ class Report(NamedTuple):
         return None if self.wait_seconds is None else timedelta(seconds=self.wait_seconds)
 
 
-ToChild: TypeAlias = Hello | StartRun | Cancel
+ToChild: TypeAlias = Hello | StartRun | StartRuns | Cancel
 FromChild: TypeAlias = Importing | ImportFailed | Ready | Progress | Output | CancelReceived | Report
-_TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "cancel": Cancel}
+_TO_CHILD: Mapping[str, type[ToChild]] = {"hello": Hello, "run": StartRun, "runs": StartRuns, "cancel": Cancel}
 _FROM_CHILD: Mapping[str, type[FromChild]] = {
     "importing": Importing,
     "import_failed": ImportFailed,

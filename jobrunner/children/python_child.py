@@ -8,31 +8,26 @@ import secrets
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
-from jobrunner.children.frames import (
-    LONGEST_PREFETCHED_BYTES,
-    BrokenFrame,
-    Frame,
-    Inbox,
-    decode,
-    encode,
-    encode_message,
-)
-from jobrunner.children.messages import Hello, StartRun, ToChild, frame_of
+from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
+from jobrunner.children.messages import Hello, StartRun, StartRuns, ToChild, frame_of
 from jobrunner.children.output import Sections, Tail
 from jobrunner.children.process import Process, nameless_file
 from jobrunner.children.process_groups import MARK
+from jobrunner.children.tokens import TokenQueue
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, Payload
 
 _READ_BYTES = 1 << 16
 _MOST_READS = 16
 _SEND_BYTES = 1 << 18
 _SEND_SECONDS = 5.0
+_LARGEST_BATCH_BYTES = 1 << 20
 _STACKS_BYTES = 16 * 1024
 
 
@@ -57,15 +52,16 @@ class ChildPlan:
 
 
 class ChildProcess(Process):
-    """A child with a channel for frames, a prefetch queue, a pipe for its output and a file for stack dumps.
+    """A child with a channel for frames, tokens for the runs that it may begin, a pipe for its output and a file for
+    stack dumps.
 
-    The queue is a pair of sockets with one message for each run. The parent keeps both ends, so it can recall the runs
-    that the child has not read yet.
+    ``is_plain``: it is ready and runs one handler after another. Then it reads its channel only between two runs, and
+    rings when its messages are to be read.
     """
 
     def __init__(self, plan: ChildPlan) -> None:
         ours, theirs = socket.socketpair()
-        self._queue, self._queue_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._tokens = TokenQueue()
         self._stacks = nameless_file("jobrunner-stacks")
         # In append mode the child writes at the start again after the file is truncated.
         fcntl.fcntl(self._stacks, fcntl.F_SETFL, fcntl.fcntl(self._stacks, fcntl.F_GETFL) | os.O_APPEND)
@@ -73,7 +69,7 @@ class ChildProcess(Process):
         self._running_file = nameless_file("jobrunner-running")
         with suppress(OSError):  # not one byte may be written where RLIMIT_FSIZE is 0
             os.ftruncate(self._running_file.fileno(), 8)
-        descriptors = (theirs.fileno(), self._queue_end.fileno(), self._stacks.fileno(), self._running_file.fileno())
+        descriptors = (theirs.fileno(), self._tokens.descriptor, self._stacks.fileno(), self._running_file.fileno())
         page = () if plan.page.descriptor is None else (plan.page.descriptor,)
         mark = f"\0jobrunner {secrets.token_hex(16)}\n".encode()
         self._sections = Sections(mark)
@@ -92,6 +88,7 @@ class ChildProcess(Process):
         finally:
             theirs.close()
         self._channel = ours
+        self.is_plain = False
         self._inbox = Inbox()
         self._recalled: list[int] = []
         self._outgoing = bytearray()
@@ -103,28 +100,50 @@ class ChildProcess(Process):
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The output pipe and the channel."""
-        return self._output_end, self._channel.fileno()
+        """The output pipe and the bell. ``channel`` is a third one."""
+        return self._output_end, self._tokens.bell
+
+    @property
+    def channel(self) -> int:
+        """The descriptor of the channel."""
+        return self._channel.fileno()
 
     def send(self, message: ToChild) -> None:
         """Send a message without waiting; what the child does not take now is kept for ``flush``.
 
         If the parent waited while the child waits to write, both would wait for ever.
         """
+        self._send(encode(frame_of(message)))
+
+    def _send(self, data: bytes) -> None:
         if not self._outgoing:
             self._waiting_since = clock.elapsed()
-        self._outgoing += encode(frame_of(message))
+        self._outgoing += data
         self.flush()
+
+    def give(self, starts: Sequence[StartRun]) -> None:
+        """Give runs to the child, which begins them in this order, after those that it has. ``recall`` takes them back.
+
+        Their content goes through the channel first, and then the tokens: the child waits for the content of a token.
+        """
+        self._send(_encode_runs(self._tokens.following, starts))
+        run_ids = [start.run_id for start in starts]
+        if self.channel_lost_at is None:
+            self._tokens.give(run_ids)
+        else:
+            self._recalled += run_ids
 
     def flush(self) -> None:
         """Send as much of the rest as the child takes now."""
+        self._tokens.flush()
         try:
             while self._outgoing:
                 taken = self._channel.send(self._outgoing[:_SEND_BYTES], socket.MSG_DONTWAIT)
                 del self._outgoing[:taken]
                 self._waiting_since = clock.elapsed()
         except BlockingIOError:
-            if clock.elapsed() - self._waiting_since > _SEND_SECONDS:
+            # A plain child may be at work for any time; the limit of its run ends it.
+            if not self.is_plain and clock.elapsed() - self._waiting_since > _SEND_SECONDS:
                 self._lose_channel()
         except OSError:
             self._lose_channel()
@@ -157,26 +176,17 @@ class ChildProcess(Process):
             return bool(self._channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
         return False
 
-    def prefetch(self, start: StartRun) -> bool:
-        """Add a run to the queue. False means that the message is too long, or that the queue is full."""
-        message = encode_message(frame_of(start))
-        if len(message) > LONGEST_PREFETCHED_BYTES:
-            return False
-        try:
-            self._queue.send(message, socket.MSG_DONTWAIT)
-        except OSError:
-            return False
-        return True
+    def was_rung(self) -> bool:
+        """Take what it has rung. False means that it can ring no more."""
+        return self._tokens.was_rung()
 
     def recall(self) -> list[int]:
-        """Recall the runs that the child has not taken from the queue; returns their ids.
+        """Recall the runs whose tokens the child has not taken; returns their ids.
 
-        All other runs were received. The child sends its report about a run before it takes the next one.
+        The child sends its report about a run before it takes the next token.
         """
-        with suppress(BlockingIOError):
-            while message := self._queue_end.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT):
-                self._recalled.append(int(decode(message)["run_id"]))
-        run_ids, self._recalled = self._recalled, []
+        run_ids = [*self._recalled, *self._tokens.recall()]
+        self._recalled = []
         return run_ids
 
     def _lose_channel(self) -> None:
@@ -223,5 +233,14 @@ class ChildProcess(Process):
         self._close_all()
 
     def _close_all(self) -> None:
-        for each in (self._queue, self._queue_end, self._stacks, self._running_file):
+        for each in (self._tokens, self._stacks, self._running_file):
             each.close()
+
+
+def _encode_runs(first: int, starts: Sequence[StartRun]) -> bytes:
+    """The frames of ``StartRuns``: one, or several if it would be very long."""
+    data = encode(frame_of(StartRuns(first, starts)))
+    if len(data) <= _LARGEST_BATCH_BYTES or len(starts) == 1:
+        return data
+    half = len(starts) // 2
+    return _encode_runs(first, starts[:half]) + _encode_runs(first + half, starts[half:])

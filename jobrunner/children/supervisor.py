@@ -23,6 +23,9 @@ from jobrunner.text import one_line
 _EXIT_SECONDS = 1.0
 _REAP_SECONDS = 5.0
 _DYING_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
+"""If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
+(at a signal, at once)."""
 
 
 @dataclass(slots=True)
@@ -45,6 +48,10 @@ class Supervisor:
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._starting: dict[ChildProcess, _Start] = {}
         self._all: dict[Process, tuple[int, ...]] = {}
+        # What each channel is in the selector for. A missing one is not in it.
+        self._interests: dict[ChildProcess, int] = {}
+        self._at_work: dict[ChildProcess, None] = {}
+        self._look_at = 0.0
         self.idle: list[ChildProcess] = []
 
     @property
@@ -96,44 +103,61 @@ class Supervisor:
         """Make ``poll`` return also when the descriptor is readable."""
         self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
 
-    def acquire(self) -> ChildProcess:
+    def acquire(self, *, for_event_loop: bool = False) -> ChildProcess:
         """Take an idle child for work and drop its earlier output."""
         child = self.idle.pop(0)
+        child.is_plain = not for_event_loop
         child.forget_output()
+        self._at_work[child] = None
         return child
 
     def release(self, child: ChildProcess) -> None:
         """Make the child idle again, unless it has died or is being killed."""
         if child in self._all and child.channel_lost_at is None and not child.is_being_killed:
             child.forget_output()
+            del self._at_work[child]
             self.idle.append(child)
 
     def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
         """Wait for events and return them. First sleep for ``gathering_seconds``, so that more events come together."""
         events: list[Event] = []
-        self._register_writers()
+        self._register_channels()
         if gathering_seconds > 0:
             time.sleep(gathering_seconds)
+        must_look = must_reap = False
         for key, ready in self._selector.select(max(0.0, timeout_seconds - gathering_seconds)):
             process: Process | int | None = key.data
             if process is None:
                 self._drain_wake()
+                must_reap = True
             elif not isinstance(process, Process):
                 # The caller of ``watch`` reads from this descriptor.
                 continue
-            elif isinstance(process, ChildProcess) and key.fd != self._all[process][0]:
-                if ready & selectors.EVENT_READ:
+            elif key.fd == self._all[process][0]:
+                if not process.read_output():
+                    self.unwatch(key.fd)
+                    must_reap = True
+            elif isinstance(process, ChildProcess):
+                if key.fd != process.channel:
+                    must_look = True
+                    if not process.was_rung():
+                        self.unwatch(key.fd)
+                elif ready & selectors.EVENT_READ:
                     events.extend(self._receive(process))
-            elif not process.read_output():
-                self.unwatch(key.fd)
-        events.extend(self._reap())
+        must_look = must_look or clock.elapsed() >= self._look_at
+        if must_look:
+            for child in [child for child in self._at_work if child.is_plain]:
+                events.extend(self._receive(child))
+        if must_reap or clock.elapsed() >= self._look_at:
+            events.extend(self._reap())
+            self._look_at = clock.elapsed() + _LOOK_SECONDS
         return events
 
     def close(self) -> None:
         """End all processes. Idle children end when their channel is closed; what is left after a second is killed."""
-        for process, descriptors in self._all.items():
+        for process in self._all:
             if isinstance(process, ChildProcess) and process in self.idle:
-                self.unwatch(descriptors[1])
+                self._unwatch_channel(process)
                 process.close_channel()
             else:
                 process.kill()
@@ -176,8 +200,8 @@ class Supervisor:
                     has_read_output = True
                     child.read_output()
                 yield Reported(child, message)
-        if child.channel_lost_at is not None and child in self._all:
-            self.unwatch(self._all[child][1])
+        if child.channel_lost_at is not None:
+            self._unwatch_channel(child)
             if child in self.idle:
                 # It is dying or will be killed, so it must get no run.
                 self.idle.remove(child)
@@ -187,21 +211,32 @@ class Supervisor:
             start.module = message.module
         elif isinstance(message, Handshake):
             del self._starting[child]
+            child.is_plain = True
             self.idle.append(child)
             yield Ready(child, message.policies, message.schedules, message.misfits)
         elif message is not None:
             start.error = message.error
             child.kill()
 
-    def _register_writers(self) -> None:
-        """Make the next wait end as soon as a child takes more of the data that is left to send."""
-        for process, descriptors in self._all.items():
-            if isinstance(process, ChildProcess):
-                process.flush()
-                interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if process.is_waiting else 0)
+    def _register_channels(self) -> None:
+        """Make the next wait end when a child takes more of what is left to send, or sends without ringing."""
+        for child in self._all:
+            if not isinstance(child, ChildProcess) or child.channel_lost_at is not None:
+                continue
+            child.flush()
+            interest = 0 if child.is_plain else selectors.EVENT_READ
+            if child.is_waiting:
+                interest |= selectors.EVENT_WRITE
+            if interest != self._interests.get(child, 0):
+                self._unwatch_channel(child)
                 with suppress(KeyError, ValueError):
-                    if self._selector.get_key(descriptors[1]).events != interest:
-                        self._selector.modify(descriptors[1], interest, process)
+                    if interest:
+                        self._selector.register(child.channel, interest, child)
+                        self._interests[child] = interest
+
+    def _unwatch_channel(self, child: ChildProcess) -> None:
+        if self._interests.pop(child, 0):
+            self.unwatch(child.channel)
 
     def _reap(self) -> Iterator[Event]:
         for process in list(self._all):
@@ -234,6 +269,9 @@ class Supervisor:
         for descriptor in self._all.pop(process):
             self.unwatch(descriptor)
         self._groups.remove(process.pid)
+        if isinstance(process, ChildProcess):
+            self._unwatch_channel(process)
+            self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
             yield StartFailed(_why_not_started(process, self._starting.pop(process)))
         elif isinstance(process, ChildProcess) and process in self.idle:

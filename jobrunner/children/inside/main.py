@@ -1,6 +1,6 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.children.inside.main CHANNEL QUEUE STACKS RUNNING PARENT [PAGE]``, where all but the
+Started as ``python -P -m jobrunner.children.inside.main CHANNEL TOKENS STACKS RUNNING PARENT [PAGE]``, where all but the
 parent's process id are descriptors. It imports only the standard library and the handlers, and opens no database.
 Standard output and error are a pipe to the parent.
 """
@@ -17,14 +17,14 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
 from jobrunner import clock, failpoints
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
-from jobrunner.children.frames import LONGEST_PREFETCHED_BYTES, Inbox, decode, encode
+from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, reports
 from jobrunner.children.inside.reports import Progress, text_of
 from jobrunner.children.inside.stdio import Streams
@@ -36,10 +36,12 @@ from jobrunner.children.messages import (
     Ready,
     Report,
     StartRun,
+    StartRuns,
     ToChild,
     frame_of,
     of_parent,
 )
+from jobrunner.children.tokens import BadToken, Tokens
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 from jobrunner.jobs.payload import check_match
@@ -47,18 +49,20 @@ from jobrunner.registry import Job, registered
 
 _PR_SET_PDEATHSIG = 1
 _MOST_CLOSED_IN_A_ROW = 2
-_set_handler: Callable[[int, Any], object] = getattr(sys.modules.get("_signal"), "signal", signal.signal)
-"""The C function that ``signal.signal`` calls. Its own work on the handler takes a tenth of the time of a short run."""
+_signals: Any = sys.modules.get("_signal", signal)
+"""The C module below ``signal``, whose own work on a handler takes a tenth of the time of a short run."""
 _LOOK_MILLISECONDS = 250
-"""A child looks at its queue at least this often. Without this, twice in a thousand ticks on a busy machine a child
-slept although its queue was not empty."""
+"""A child looks for a token at least this often. Without this, twice in a thousand ticks on a busy machine a child
+slept although there was one."""
+_RING_SECONDS = 0.005
+"""While it has work, a child rings at most this often for reports of success; the parent takes them together."""
 
 
 def main(arguments: list[str]) -> None:
     """Run until the channel closes or the parent dies."""
-    channel, queue, stacks, running, parent, *page = (int(argument) for argument in arguments)
-    for descriptor in (channel, queue, stacks, running, *page):
-        # A program that a handler starts must not write into this child's channel nor read its queue.
+    channel, tokens, stacks, running, parent, *page = (int(argument) for argument in arguments)
+    for descriptor in (channel, tokens, stacks, running, *page):
+        # A program that a handler starts must not write into this child's channel nor take its tokens.
         os.set_inheritable(descriptor, False)
     _end_with_parent(parent)
     attribution.install()
@@ -67,7 +71,7 @@ def main(arguments: list[str]) -> None:
     # the handler holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
     marks = BegunMarks(page[0] if page else None)
-    Child(socket.socket(fileno=channel), socket.socket(fileno=queue), running, marks).serve()
+    Child(socket.socket(fileno=channel), Tokens(tokens), running, marks).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -88,74 +92,108 @@ def _end_with_parent(parent: int) -> None:
 
 
 class Child:
-    """One child's side of the channel and of the prefetch queue.
+    """One child's side of the channel and of the tokens.
 
-    The queue holds one message for each prefetched run. The parent can recall the runs that the child has not taken.
+    The contents of runs arrive through the channel. A run begins when the child has taken its token: until then the
+    parent can recall it.
     """
 
-    def __init__(self, channel: socket.socket, queue: socket.socket, running: int, marks: BegunMarks) -> None:
+    def __init__(self, channel: socket.socket, tokens: Tokens, running: int, marks: BegunMarks) -> None:
         self._channel = channel
-        self._queue = queue
+        self._tokens = tokens
         self._running = running
         self._marks = marks
         self._inbox = Inbox()
+        # By sequence number. The messages of runs without a token are kept in the order in which they came.
+        self._contents: deque[tuple[int, StartRun]] = deque()
+        self._others: list[ToChild] = []
         self._pid = os.getpid()
+        self._rung_at = 0.0
+        self._is_heard = True
         self._is_at_work = False
         self._was_asked_to_stop = False
         self._closed_in_a_row = 0
         self._streams = Streams()
+        self._handle_sigterm = self._on_sigterm
         # Also while it has no run: a service manager may send SIGTERM to all processes, but the tick ends its children.
-        signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.signal(signal.SIGTERM, self._handle_sigterm)
 
     def serve(self) -> None:
         """Import the handlers, then run what arrives until the parent closes the channel."""
         either = select.poll()
         either.register(self._channel, select.POLLIN)
-        either.register(self._queue, select.POLLIN)
+        either.register(self._tokens, select.POLLIN)
         while True:
-            while not self._has_lost_connections() and (message := self._take()):
-                self._act(message)
+            while not self._has_lost_connections() and (start := self._take()):
+                failpoints.hit("child.received")
+                # Before the child checks begin_before: from here on recovery can see which run it works on.
+                at_work.show(start.run_id)
+                self._run(start)
+            self._rest()
             if self._has_lost_connections():
                 # The parent recalls the runs in the queue for another child, and kills this one.
                 while self._channel.recv(1 << 16):
                     pass
                 return
-            ready = {descriptor for descriptor, _ in either.poll(_LOOK_MILLISECONDS)}
-            if self._channel.fileno() not in ready:
+            if self._channel.fileno() not in {descriptor for descriptor, _ in either.poll(_LOOK_MILLISECONDS)}:
                 continue
-            data = self._channel.recv(1 << 16)
-            if not data:
+            if not self._receive():
                 return
-            messages = [of_parent(frame) for frame in self._inbox.feed(data)]
-            while messages:
-                if isinstance(messages[0], StartRun) and is_async(messages[0].job_type):
+            while self._others:
+                if isinstance(self._others[0], StartRun):
                     # From here on this child runs async handlers only. Other children do not import asyncio.
                     from jobrunner.children.inside.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._running, self._marks, messages)
+                    serve(self._channel, self._inbox, self._running, self._marks, self._others)
                     return
-                self._act(messages.pop(0))
+                message = self._others.pop(0)
+                if isinstance(message, Hello):
+                    self._streams.mark = bytes.fromhex(message.output_mark)
+                    self._import(message)
 
-    def _take(self) -> ToChild | None:
-        try:
-            message = self._queue.recv(LONGEST_PREFETCHED_BYTES, socket.MSG_DONTWAIT)
-        except BlockingIOError:
+    def _rest(self) -> None:
+        """Let the parent know that there is no token, and that no alarm is needed."""
+        at_work.show(None)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if not self._is_heard:
+            self._ring()
+
+    def _take(self) -> StartRun | None:
+        """Take the next run. Raises BadToken if the parent has not given the token."""
+        token = self._tokens.take()
+        if token is None:
             return None
-        return of_parent(decode(message)) if message else None
+        contents = self._contents
+        while not contents or contents[0][0] != token:
+            if contents and contents[0][0] > token:
+                raise BadToken
+            if contents:
+                # It was recalled.
+                contents.popleft()
+            elif not self._receive():
+                os._exit(0)
+        return contents.popleft()[1]
 
-    def _act(self, message: ToChild) -> None:
-        if isinstance(message, Hello):
-            self._streams.mark = bytes.fromhex(message.output_mark)
-            self._import(message)
-        elif isinstance(message, StartRun):
-            failpoints.hit("child.received")
-            # Before the child checks begin_before: from here on recovery can see which run it works on.
-            at_work.show(message.run_id)
-            self._run(message)
-            at_work.show(None)
+    def _receive(self) -> bool:
+        """Wait for messages of the parent and keep them. False means that it has closed the channel."""
+        data = self._channel.recv(1 << 18)
+        if not data:
+            return False
+        for message in map(of_parent, self._inbox.feed(data)):
+            if isinstance(message, StartRuns):
+                self._contents.extend((message.first + n, StartRun(*each)) for n, each in enumerate(message.runs))
+            else:
+                self._others.append(message)
+        return True
 
     def _send(self, message: FromChild) -> None:
         self._channel.sendall(encode(frame_of(message)))
+        self._is_heard = False
+
+    def _ring(self) -> None:
+        self._tokens.ring()
+        self._is_heard = True
+        self._rung_at = clock.elapsed()
 
     def _import(self, hello: Hello) -> None:
         if hello.app_dir:
@@ -196,7 +234,7 @@ class Child:
             self._send(reports.not_begun(start))
             return
         self._marks.begin(start.slot)
-        progress = Progress(start.run_id, self._send)
+        progress = Progress(start.run_id, self._send_progress)
         report = self._attempt(registered().get(start.job_type), start, progress)
         if os.getpid() != self._pid:
             # This is a copy that the handler has forked. It must not send a report for the child.
@@ -206,7 +244,14 @@ class Child:
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
         was_asked_to_stop, is_last = self._was_asked_to_stop, self._has_lost_connections()
-        self._send(report._replace(ended_at=clock.elapsed(), was_asked_to_stop=was_asked_to_stop, is_last=is_last))
+        ended_at = clock.elapsed()
+        self._send(report._replace(ended_at=ended_at, was_asked_to_stop=was_asked_to_stop, is_last=is_last))
+        if report.outcome != "succeeded" or ended_at >= self._rung_at + _RING_SECONDS:
+            self._ring()
+
+    def _send_progress(self, message: FromChild) -> None:
+        self._send(message)
+        self._ring()
 
     def _has_lost_connections(self) -> bool:
         """Whether a connection that the handlers keep is closed, so that all further runs would fail in this child."""
@@ -218,11 +263,12 @@ class Child:
         assert job is not None
         context = reports.context_of(start, progress, lambda: self._was_asked_to_stop)
         # Before each run, because a job handler or its module may have set another signal handler.
-        _set_handler(signal.SIGTERM, self._on_sigterm)
+        _signals.signal(signal.SIGTERM, self._handle_sigterm)
         self._was_asked_to_stop = False
-        # If the parent is stopped or stuck, the kernel ends this process at this time, even if it holds a lock.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        # If the parent is stopped or stuck, the kernel ends this process at this time, even if it holds a lock. It is
+        # set before the action, because the run before may have left an alarm of its own.
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
+        _signals.signal(signal.SIGALRM, _signals.SIG_DFL)
         try:
             self._is_at_work = True
             try:
@@ -230,7 +276,6 @@ class Child:
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.
                 self._is_at_work = False
-                signal.setitimer(signal.ITIMER_REAL, 0)
         except HandlerStopped as error:
             return reports.stopped(error, start)
         except (Retry, Discard, Snooze) as asked:
@@ -246,12 +291,6 @@ class Child:
         if self._was_asked_to_stop:
             raise HandlerStopped("the handler did not end after it was asked to")
         self._was_asked_to_stop = True
-
-
-def is_async(job_type: str) -> bool:
-    """Whether the handler of this type is an ``async def`` function."""
-    job = registered().get(job_type)
-    return job is not None and job.policy.is_async
 
 
 def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:

@@ -127,7 +127,7 @@ class CoroutinePool(Pool):
     def start(self, permits: int, ahead: int) -> PoolStep:
         waiting = self._waiting()
         for held in waiting:
-            child = self._child = self._live_child() or self._supervisor.acquire()
+            child = self._child = self._live_child() or self._supervisor.acquire(for_event_loop=True)
             policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from jobrunner import clock
 from jobrunner.children.events import Reported
 from jobrunner.children.messages import NOT_BEGUN, Report, StartRun
+from jobrunner.children.process import Process
 from jobrunner.children.python_child import ChildProcess
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.model import Capacity
@@ -25,6 +26,7 @@ _UNACCOUNTED_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
 _LONGEST_GATHERING_SECONDS = 0.04
+_LOOK_SECONDS = 0.03
 _MOST_AT_A_TIME = 512
 """Runs in one claim. The fixed cost of a claim is that of a hundred runs."""
 
@@ -41,7 +43,7 @@ class HandlerPool(Pool):
         self._supervisor = supervisor
         self._starts = starts
         self._throughput = Throughput(strict=context.config.strict)
-        self._queues: dict[ChildProcess, PrefetchQueue] = {}
+        self._queues: dict[Process, PrefetchQueue] = {}
 
     def capacity(self) -> PoolCapacity:
         has_nothing_to_serve = self._starts.are_known and not self.types.policies
@@ -53,7 +55,7 @@ class HandlerPool(Pool):
             self._starts.growth(),
             is_usable=self._starts.is_any() and not has_nothing_to_serve,
             is_ready=self._starts.is_settled(),
-            next_step_at=min((self._stuck_at(each) for each in self._queues.values() if each.length), default=None),
+            next_step_at=min((self._look_at(each) for each in self._queues.values() if each.length), default=None),
             gathering_seconds=self._gathering_seconds(queues),
         )
 
@@ -87,52 +89,45 @@ class HandlerPool(Pool):
         if not waiting:
             return PoolStep()
         started: list[RunInHand] = []
-        prefetched = 0
         # Short runs come first, because a long run closes the queue that it joins.
         waiting.sort(key=lambda held: not self._throughput.is_short(held.run.job_type))
         ahead -= sum(queue.length for queue in self._queues.values())
-        queues = self._open_queues()
+        queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
+        given: dict[ChildProcess, list[StartRun]] = {}
         for held in waiting:
             if held.run.job_type not in self.types.policies:
                 # The type is retired: an idle child may have other code than the first child. The run is returned.
                 continue
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
-                self._start_on_idle_child(held)
+                queue = self._start_on_idle_child(held)
                 started.append(held)
-                queues = self._open_queues()
-            elif ahead > 0 and self._prefetch(held, queues):
+                if not queue.is_closed:
+                    queues.append(queue)
+            elif ahead > 0 and queues and (queue := min(queues, key=_seconds)).seconds < AHEAD_SECONDS:
                 ahead -= 1
-                prefetched += 1
-        return PoolStep(started=started, prefetched=prefetched)
+                self._prefetch(held, queue)
+                if queue.is_closed:
+                    queues.remove(queue)
+            else:
+                continue
+            given.setdefault(queue.child, []).append(self._message(held))
+        for child, starts in given.items():
+            child.give(starts)
+        return PoolStep(started=started, prefetched=sum(map(len, given.values())) - len(started))
 
-    def _start_on_idle_child(self, held: RunInHand) -> None:
+    def _start_on_idle_child(self, held: RunInHand) -> PrefetchQueue:
         child = self._supervisor.acquire()
-        held.started = Attempt(held.run, self.types.known[held.run.job_type], child)
-        self._hand.move(held, Phase.WORKING)
-        is_recallable = self._send(held, child)
-        is_closed = not (is_recallable and self._throughput.is_short(held.run.job_type))
-        self._queues[child] = PrefetchQueue(self._hand, child, held, is_closed)
+        self._work_on(held, child)
+        is_closed = not self._throughput.is_short(held.run.job_type)
+        queue = self._queues[child] = PrefetchQueue(self._hand, child, held, is_closed)
+        return queue
 
-    def _send(self, held: RunInHand, child: ChildProcess) -> bool:
-        """Send the run to the child; whether it can be recalled. A long message goes through the channel: it cannot."""
-        message = self._message(held)
-        is_recallable = child.prefetch(message)
-        if not is_recallable:
-            child.send(message)
-        return is_recallable
-
-    def _prefetch(self, held: RunInHand, queues: list[PrefetchQueue]) -> bool:
-        """Add the run to one of these queues; whether that worked. Removes a queue that closes from the list."""
-        queue = min(queues, key=_seconds, default=None)
-        if queue is None or queue.seconds >= AHEAD_SECONDS or not queue.child.prefetch(self._message(held)):
-            return False
+    def _prefetch(self, held: RunInHand, queue: PrefetchQueue) -> None:
+        """Add the run to the queue, and close the queue if other runs must not wait behind it."""
         held.queued_seconds = min(AHEAD_SECONDS, self._expected_seconds(held))
         queue.add(held)
-        if not self._throughput.is_short(held.run.job_type):
-            queue.is_closed = True
-            queues.remove(queue)
-        return True
+        queue.is_closed = not self._throughput.is_short(held.run.job_type)
 
     def _message(self, held: RunInHand) -> StartRun:
         slot = self._supervisor.page.slot_of(held.lease)
@@ -195,9 +190,14 @@ class HandlerPool(Pool):
         return held
 
     def _queue_of(self, held: RunInHand) -> PrefetchQueue | None:
-        return next((queue for queue in self._queues.values() if queue.first is held), None)
+        queue = self._queues.get(held.attempt.process)
+        return queue if queue is not None and queue.first is held else None
 
     # Recalling.
+
+    def _look_at(self, queue: PrefetchQueue) -> float:
+        """When the reports of a child are read that has not rung. One may be of a run before a slow one."""
+        return min(self._stuck_at(queue), clock.elapsed() + _LOOK_SECONDS)
 
     def recall(self, run_id: int | None = None) -> list[Reported]:
         if run_id is None:
@@ -236,4 +236,4 @@ class HandlerPool(Pool):
     def _recall_behind(self, queue: PrefetchQueue) -> None:
         if queue.recall():
             # The recall also took the first run, which the child had not begun: send it again.
-            self._send(queue.first, queue.child)
+            queue.child.give([self._message(queue.first)])

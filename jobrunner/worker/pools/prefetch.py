@@ -1,7 +1,7 @@
 """The prefetch queue of a child: the run that it works on, and the queued runs behind it.
 
-The queue is a socket. A run can be recalled while the child has not read it, so a queued run has certainly not begun.
-When something goes wrong with the run at work, the queued runs go to other children, uncharged.
+A run can be recalled while the child has not taken its token, so a queued run has certainly not begun. When something
+goes wrong with the run at work, the queued runs go to other children, uncharged.
 """
 
 from __future__ import annotations
