@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobrunner.children.process import Process
 from jobrunner.children.protocol import OfRun
@@ -31,8 +31,7 @@ class StartFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(NamedTuple):
     """A child has sent a message about a run. It is not yet checked whether the child works on that run."""
 
     child: ChildProcess

@@ -29,7 +29,11 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 def encode(frame: Frame) -> bytes:
     """The bytes of a frame: its length comes first. Lone surrogates are escaped; NaN raises ValueError."""
-    body = _encoder.encode(frame).encode("ascii")
+    return framed(_encoder.encode(frame).encode("ascii"))
+
+
+def framed(body: bytes) -> bytes:
+    """The bytes of a frame whose JSON is there already."""
     return _LENGTH.pack(len(body)) + body
 
 

@@ -1,7 +1,7 @@
 """The messages between parent and child: the one schema of all frames. Fields hold what JSON can hold.
 
-A frame holds the ``kind`` of the message and its fields by name; a field that is None is left out. ``protocol`` checks
-every message from a child.
+A frame holds the ``kind`` of the message and its fields by name; a field that has its default is left out. ``protocol``
+checks every message from a child.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Hello(NamedTuple):
 
 
 class StartRun(NamedTuple):
-    """To a child: a run. A child with an event loop begins it at once, any other child when it has the token of the run.
+    """To a child: a run. A child with an event loop begins it at once, another child when it has the run's token.
 
     The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
@@ -157,8 +157,9 @@ _KINDS = {message: kind for kind, message in (*_TO_CHILD.items(), *_FROM_CHILD.i
 def frame_of(message: ToChild | FromChild) -> Frame:
     """The message as a frame."""
     fields: Frame = {"kind": _KINDS[type(message)]}
+    defaults = message._field_defaults
     for name, value in zip(message._fields, message, strict=True):
-        if value is not None or name not in message._field_defaults:
+        if name not in defaults or value is not defaults[name]:
             fields[name] = value
     return fields
 

@@ -54,9 +54,9 @@ class Process(ABC):
         self.is_being_killed = False
 
     @property
-    def descriptors(self) -> tuple[int, ...]:
-        """The descriptors for a selector; the output pipe is the first."""
-        return (self._output_end,)
+    def output(self) -> int:
+        """The descriptor of its output."""
+        return self._output_end
 
     @property
     def tail(self) -> Tail:

@@ -115,7 +115,8 @@ def _report(run_id: int, frame: Frame, result_limit: int) -> Report:
     was_asked_to_stop, is_last = frame.get("was_asked_to_stop") is True, frame.get("is_last") is True
     if outcome == "succeeded":
         result = _result(frame.get("result"), result_limit)
-        return Report(run_id, outcome, ended_at, result=result, was_asked_to_stop=was_asked_to_stop, is_last=is_last)
+        # By position, because this is done for every run.
+        return Report(run_id, outcome, ended_at, None, None, None, None, result, was_asked_to_stop, is_last)
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         return Report(run_id, "failed", ended_at, error_type="bad_report", error="the report of its child is invalid")
     wait_seconds = _number(frame.get("wait_seconds"))

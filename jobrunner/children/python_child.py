@@ -99,9 +99,9 @@ class ChildProcess(Process):
         self.send(Hello(plan.imports, mark.hex(), app_dir, plan.reserved, plan.schedules, plan.payloads))
 
     @property
-    def descriptors(self) -> tuple[int, ...]:
-        """The output pipe and the bell. ``channel`` is a third one."""
-        return self._output_end, self._tokens.bell
+    def bell(self) -> int:
+        """The descriptor that is readable when it has rung."""
+        return self._tokens.bell
 
     @property
     def channel(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import selectors
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
@@ -45,13 +46,14 @@ class Supervisor:
         self._wake_read, self.wake_descriptor = os.pipe()
         for end in (self._wake_read, self.wake_descriptor):
             os.set_blocking(end, False)
-        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        # Each descriptor with what is called when it is ready.
+        self._selector.register(self._wake_read, selectors.EVENT_READ, self._on_wake)
         self._starting: dict[ChildProcess, _Start] = {}
-        self._all: dict[Process, tuple[int, ...]] = {}
+        self._all: dict[Process, None] = {}
         # What each channel is in the selector for. A missing one is not in it.
         self._interests: dict[ChildProcess, int] = {}
         self._at_work: dict[ChildProcess, None] = {}
-        self._look_at = 0.0
+        self._look_at = self._reap_at = 0.0
         self.idle: list[ChildProcess] = []
 
     @property
@@ -95,13 +97,14 @@ class Supervisor:
 
     def _watch(self, process: Process) -> None:
         self._groups.add(process.pid)
-        self._all[process] = process.descriptors
-        for descriptor in process.descriptors:
-            self._selector.register(descriptor, selectors.EVENT_READ, process)
+        self._all[process] = None
+        self._selector.register(process.output, selectors.EVENT_READ, partial(self._on_output, process))
+        if isinstance(process, ChildProcess):
+            self._selector.register(process.bell, selectors.EVENT_READ, partial(self._on_bell, process))
 
     def watch(self, descriptor: int) -> None:
         """Make ``poll`` return also when the descriptor is readable."""
-        self._selector.register(descriptor, selectors.EVENT_READ, descriptor)
+        self._selector.register(descriptor, selectors.EVENT_READ)
 
     def acquire(self, *, for_event_loop: bool = False) -> ChildProcess:
         """Take an idle child for work and drop its earlier output."""
@@ -124,34 +127,42 @@ class Supervisor:
         self._register_channels()
         if gathering_seconds > 0:
             time.sleep(gathering_seconds)
-        must_look = must_reap = False
-        for key, ready in self._selector.select(max(0.0, timeout_seconds - gathering_seconds)):
-            process: Process | int | None = key.data
-            if process is None:
-                self._drain_wake()
-                must_reap = True
-            elif not isinstance(process, Process):
-                # The caller of ``watch`` reads from this descriptor.
-                continue
-            elif key.fd == self._all[process][0]:
-                if not process.read_output():
-                    self.unwatch(key.fd)
-                    must_reap = True
-            elif isinstance(process, ChildProcess):
-                if key.fd != process.channel:
-                    must_look = True
-                    if not process.was_rung():
-                        self.unwatch(key.fd)
-                elif ready & selectors.EVENT_READ:
-                    events.extend(self._receive(process))
-        must_look = must_look or clock.elapsed() >= self._look_at
-        if must_look:
+        ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
+        for key, interest in ready:
+            if key.data is not None:
+                events.extend(key.data(interest))
+        now = clock.elapsed()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
             for child in [child for child in self._at_work if child.is_plain]:
                 events.extend(self._receive(child))
-        if must_reap or clock.elapsed() >= self._look_at:
+        if now >= self._reap_at:
+            self._reap_at = now + _LOOK_SECONDS
             events.extend(self._reap())
-            self._look_at = clock.elapsed() + _LOOK_SECONDS
         return events
+
+    def _on_wake(self, _: int) -> Iterable[Event]:
+        with suppress(BlockingIOError):
+            while os.read(self._wake_read, 4096):
+                pass
+        # Perhaps by SIGCHLD.
+        self._reap_at = 0.0
+        return ()
+
+    def _on_output(self, process: Process, _: int) -> Iterable[Event]:
+        if not process.read_output():
+            self.unwatch(process.output)
+            self._reap_at = 0.0
+        return ()
+
+    def _on_bell(self, child: ChildProcess, _: int) -> Iterable[Event]:
+        if not child.was_rung():
+            self.unwatch(child.bell)
+        self._look_at = 0.0
+        return ()
+
+    def _on_channel(self, child: ChildProcess, interest: int) -> Iterable[Event]:
+        return self._receive(child) if interest & selectors.EVENT_READ else ()
 
     def close(self) -> None:
         """End all processes. Idle children end when their channel is closed; what is left after a second is killed."""
@@ -231,7 +242,7 @@ class Supervisor:
                 self._unwatch_channel(child)
                 with suppress(KeyError, ValueError):
                     if interest:
-                        self._selector.register(child.channel, interest, child)
+                        self._selector.register(child.channel, interest, partial(self._on_channel, child))
                         self._interests[child] = interest
 
     def _unwatch_channel(self, child: ChildProcess) -> None:
@@ -266,10 +277,11 @@ class Supervisor:
             child.kill()
 
     def _forget(self, process: Process) -> Iterator[Event]:
-        for descriptor in self._all.pop(process):
-            self.unwatch(descriptor)
+        del self._all[process]
+        self.unwatch(process.output)
         self._groups.remove(process.pid)
         if isinstance(process, ChildProcess):
+            self.unwatch(process.bell)
             self._unwatch_channel(process)
             self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
@@ -285,11 +297,6 @@ class Supervisor:
         """Undo ``watch``. Does nothing for a descriptor that is not watched."""
         with suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
-
-    def _drain_wake(self) -> None:
-        with suppress(BlockingIOError):
-            while os.read(self._wake_read, 4096):
-                pass
 
 
 def _why_not_started(child: ChildProcess, start: _Start) -> str:

@@ -72,18 +72,29 @@ class Dispatcher:
             self._context.database.hit("attempt.handed_over")
 
     def next_steps(self) -> list[float]:
-        """When each waiting run will have waited for too long."""
-        return [self._latest_of(held) for held in self._hand.in_phase(Phase.WAITING)]
+        """When a waiting run will have waited for too long."""
+        first: dict[Pool, float] = {}
+        for held in self._hand.each_in(Phase.WAITING):
+            # The first of a pool has waited for longest.
+            if (pool := self._pools.serving(held.run.job_type)) not in first:
+                first[pool] = self._latest_of(held, pool)
+        return list(first.values())
 
     def _return_overdue(self) -> None:
+        if self._context.stop.at is None and not self._is_any_overdue():
+            return
         for held in self._hand.in_phase(Phase.WAITING):
-            is_retired = held.run.job_type not in self._pools.serving(held.run.job_type).types.policies
-            if is_retired or self._context.stop.at is not None or self._latest_of(held) <= clock.elapsed():
+            pool = self._pools.serving(held.run.job_type)
+            is_retired = held.run.job_type not in pool.types.policies
+            if is_retired or self._context.stop.at is not None or self._latest_of(held, pool) <= clock.elapsed():
                 self.return_run(held)
 
-    def _latest_of(self, held: RunInHand) -> float:
-        dispatched_at = self._dispatched_at.get(self._pools.serving(held.run.job_type), 0.0)
-        return max(held.waits_since, dispatched_at) + _LONGEST_WAIT_SECONDS
+    def _is_any_overdue(self) -> bool:
+        has_retired = any(len(pool.types.policies) < len(pool.types.known) for pool in self._pools)
+        return has_retired or min(self.next_steps(), default=float("inf")) <= clock.elapsed()
+
+    def _latest_of(self, held: RunInHand, pool: Pool) -> float:
+        return max(held.waits_since, self._dispatched_at.get(pool, 0.0)) + _LONGEST_WAIT_SECONDS
 
     def return_run(self, held: RunInHand) -> None:
         """Let the claimer return a run that has certainly not begun."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
+from itertools import chain
 from typing import Any
 
 from jobrunner import clock
@@ -172,15 +173,15 @@ class Hand:
 
     def in_phase(self, *phases: Phase) -> list[RunInHand]:
         """The runs in these phases. Within a phase they are in the order in which they entered it."""
-        return [held for phase in phases for held in self._phases[phase]]
+        return list(chain.from_iterable(map(self._phases.__getitem__, phases)))
 
-    def prefetched(self) -> Iterator[RunInHand]:
-        """The runs in phase PREFETCHED, without a copy: do not move any run while you iterate."""
-        return iter(self._phases[Phase.PREFETCHED])
+    def each_in(self, phase: Phase) -> Iterator[RunInHand]:
+        """The runs in this phase in their order, without a copy: do not move any run while you iterate."""
+        return iter(self._phases[phase])
 
     def count(self, *phases: Phase) -> int:
         """How many runs are in these phases."""
-        return sum(len(self._phases[phase]) for phase in phases)
+        return sum(map(len, map(self._phases.__getitem__, phases)))
 
     def at_work(self, run_id: int) -> RunInHand | None:
         """The run with this id if a process works on it now, else None."""

@@ -1,7 +1,7 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
-Started as ``python -P -m jobrunner.children.inside.main CHANNEL TOKENS STACKS RUNNING PARENT [PAGE]``, where all but the
-parent's process id are descriptors. It imports only the standard library and the handlers, and opens no database.
+Started as ``python -P -m jobrunner.children.inside.main CHANNEL TOKENS STACKS RUNNING PARENT [PAGE]``, where all but
+the parent's process id are descriptors. It imports only the standard library and the handlers, and opens no database.
 Standard output and error are a pipe to the parent.
 """
 
@@ -18,6 +18,7 @@ import socket
 import sys
 import traceback
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -114,6 +115,7 @@ class Child:
         self._was_asked_to_stop = False
         self._closed_in_a_row = 0
         self._streams = Streams()
+        self._jobs: Mapping[str, Job[Any, Any]] = {}
         self._handle_sigterm = self._on_sigterm
         # Also while it has no run: a service manager may send SIGTERM to all processes, but the tick ends its children.
         signal.signal(signal.SIGTERM, self._handle_sigterm)
@@ -187,7 +189,10 @@ class Child:
         return True
 
     def _send(self, message: FromChild) -> None:
-        self._channel.sendall(encode(frame_of(message)))
+        self._send_encoded(encode(frame_of(message)))
+
+    def _send_encoded(self, data: bytes) -> None:
+        self._channel.sendall(data)
         self._is_heard = False
 
     def _ring(self) -> None:
@@ -213,7 +218,8 @@ class Child:
             if os.getpid() != self._pid:
                 # This is a copy that the module has forked. It must not take runs from the channel of the child.
                 os._exit(0)
-        if taken := sorted(set(hello.reserved) & set(registered())):
+        self._jobs = registered()
+        if taken := sorted(set(hello.reserved) & set(self._jobs)):
             clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
             self._send(ImportFailed(clash))
             return
@@ -222,7 +228,7 @@ class Child:
         except BadPayload as error:
             self._send(ImportFailed(str(error)))
             return
-        policies = [job.policy.as_data() for job in registered().values()]
+        policies = [job.policy.as_data() for job in self._jobs.values()]
         misfits = [_misfit(job_type, payload) for job_type, payload in hello.payloads]
         self._streams.keep()
         self._send(Ready(policies, schedules, misfits))
@@ -235,7 +241,7 @@ class Child:
             return
         self._marks.begin(start.slot)
         progress = Progress(start.run_id, self._send_progress)
-        report = self._attempt(registered().get(start.job_type), start, progress)
+        report = self._attempt(self._jobs.get(start.job_type), start, progress)
         if os.getpid() != self._pid:
             # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
@@ -243,10 +249,14 @@ class Child:
         self._streams.end_of_run()
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
-        was_asked_to_stop, is_last = self._was_asked_to_stop, self._has_lost_connections()
         ended_at = clock.elapsed()
-        self._send(report._replace(ended_at=ended_at, was_asked_to_stop=was_asked_to_stop, is_last=is_last))
-        if report.outcome != "succeeded" or ended_at >= self._rung_at + _RING_SECONDS:
+        is_success = report.outcome == "succeeded"
+        if is_success and report.result is None and not self._was_asked_to_stop:
+            self._send_encoded(reports.encode_success(start.run_id, ended_at))
+        else:
+            asked, is_last = self._was_asked_to_stop, self._has_lost_connections()
+            self._send(report._replace(ended_at=ended_at, was_asked_to_stop=asked, is_last=is_last))
+        if not is_success or ended_at >= self._rung_at + _RING_SECONDS:
             self._ring()
 
     def _send_progress(self, message: FromChild) -> None:

@@ -8,9 +8,11 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from jobrunner import clock
+from jobrunner.children.frames import framed
 from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun
 from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.errors import BadPayload, PayloadMismatch
@@ -30,6 +32,8 @@ _CLOSED = re.compile(
 """Error messages of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
 Send = Callable[[FromChild], None]
+# All runs of a claim have started at the same instant.
+_instant = lru_cache(maxsize=8)(datetime.fromisoformat)
 
 
 class Progress:
@@ -66,7 +70,7 @@ def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[
         max_attempts=start.max_attempts,
         scheduled_for=None if slot is None else datetime.fromisoformat(slot),
         lateness=timedelta(seconds=start.lateness_seconds),
-        deadline=None if timeout is None else datetime.fromisoformat(start.started_at) + timedelta(seconds=timeout),
+        deadline=None if timeout is None else _instant(start.started_at) + timedelta(seconds=timeout),
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
@@ -100,6 +104,11 @@ def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
     if isinstance(value, Retry | Discard | Snooze):
         return requested(value, job, start)
     return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
+
+
+def encode_success(run_id: int, ended_at: float) -> bytes:
+    """The frame of a success without a result: what ``frames.encode`` would make of it, in a tenth of the time."""
+    return framed(b'{"kind":"report","run_id":%d,"outcome":"succeeded","ended_at":%a}' % (run_id, ended_at))
 
 
 def requested(outcome: Retry | Discard | Snooze, job: Job[Any, Any], start: StartRun) -> Report:

@@ -10,6 +10,8 @@ from typing import Any
 
 _NAMES = {"stdout": 1, "stderr": 2}
 _LOWEST_COPY = 10
+# Made once, because it is needed twice for every run.
+_whatever_happens = suppress(Exception)
 
 
 class Streams:
@@ -31,19 +33,22 @@ class Streams:
 
     def end_of_run(self) -> None:
         """Restore what the run has closed or replaced, and write the mark."""
-        for name in _NAMES:
-            with suppress(Exception):
-                getattr(sys, name).flush()
         for name, stream in self._kept.items():
+            with _whatever_happens:
+                getattr(sys, name).flush()
             setattr(sys, name, stream)
         for number, (copy, file) in self._copies.items():
             if _file_of(number) != file:
                 with suppress(OSError):
                     os.dup2(copy, number)
-        with suppress(OSError):
-            # A program that the run has started may have made the pipe non-blocking. The mark must be written whole.
+        try:
+            os.write(self._output_end, self.mark)
+        except BlockingIOError:
+            # A program that the run has started has made the pipe non-blocking. The mark must be written whole.
             os.set_blocking(self._output_end, True)
             os.write(self._output_end, self.mark)
+        except OSError:
+            pass
 
 
 def _file_of(number: int) -> tuple[int, int] | None:

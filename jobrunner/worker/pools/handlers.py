@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from jobrunner import clock
@@ -60,7 +60,7 @@ class HandlerPool(Pool):
         )
 
     def _claimable(self, queues: list[PrefetchQueue]) -> Capacity:
-        if not self.types.policies or self._waiting():
+        if not self.types.policies or self._is_any_waiting():
             return Capacity(0)
         length, idle = self._throughput.queue_length(), len(self._supervisor.idle)
         ahead = sum(max(0, length - 1 - queue.length) for queue in queues)
@@ -83,21 +83,13 @@ class HandlerPool(Pool):
 
     def start(self, permits: int, ahead: int) -> PoolStep:
         self._recall_behind_the_stuck()
-        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._waiting():
+        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._is_any_waiting():
             self._recall_behind_the_slowest()
-        waiting = self._waiting()
-        if not waiting:
-            return PoolStep()
         started: list[RunInHand] = []
-        # Short runs come first, because a long run closes the queue that it joins.
-        waiting.sort(key=lambda held: not self._throughput.is_short(held.run.job_type))
         ahead -= sum(queue.length for queue in self._queues.values())
         queues = [queue for queue in self._open_queues() if not queue.child.is_waiting]
         given: dict[ChildProcess, list[StartRun]] = {}
-        for held in waiting:
-            if held.run.job_type not in self.types.policies:
-                # The type is retired: an idle child may have other code than the first child. The run is returned.
-                continue
+        for held in self._startable():
             if permits > 0 and self._supervisor.idle:
                 permits -= 1
                 queue = self._start_on_idle_child(held)
@@ -110,11 +102,21 @@ class HandlerPool(Pool):
                 if queue.is_closed:
                     queues.remove(queue)
             else:
-                continue
+                break
             given.setdefault(queue.child, []).append(self._message(held))
         for child, starts in given.items():
             child.give(starts)
         return PoolStep(started=started, prefetched=sum(map(len, given.values())) - len(started))
+
+    def _startable(self) -> Iterator[RunInHand]:
+        """The waiting runs. The short ones come first, because a long run closes the queue that it joins.
+
+        A run of a retired type is returned: an idle child may have other code than the first child.
+        """
+        waiting = self._hand.in_phase(Phase.WAITING)
+        short = {job_type for job_type in self.types.policies if self._throughput.is_short(job_type)}
+        for job_types in (short, self.types.policies.keys() - short):
+            yield from (held for held in waiting if held.run.job_type in job_types)
 
     def _start_on_idle_child(self, held: RunInHand) -> PrefetchQueue:
         child = self._supervisor.acquire()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jobrunner.children.events import Reported
 from jobrunner.children.messages import Report, StartRun
@@ -39,8 +40,7 @@ class PoolCapacity:
     gathering_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PoolStep:
+class PoolStep(NamedTuple):
     """What a pool has done.
 
     ``results`` are the runs that have ended, each with its result. ``started`` are the runs that are at work now.
@@ -110,8 +110,12 @@ class Pool(ABC):
         """
 
     def _waiting(self) -> list[RunInHand]:
-        known = self.types.known
-        return [held for held in self._hand.in_phase(Phase.WAITING) if held.run.job_type in known]
+        if not self.types.known:
+            return []
+        return [held for held in self._hand.each_in(Phase.WAITING) if held.run.job_type in self.types.known]
+
+    def _is_any_waiting(self) -> bool:
+        return any(held.run.job_type in self.types.known for held in self._hand.each_in(Phase.WAITING))
 
 
 def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:

@@ -35,7 +35,7 @@ class PrefetchQueue:
 
     def behind(self) -> Iterator[RunInHand]:
         """The queued runs in their order. Do not move any run while you iterate."""
-        return (held for held in self.hand.prefetched() if held.queue is self)
+        return (held for held in self.hand.each_in(Phase.PREFETCHED) if held.queue is self)
 
     def holds(self, run_id: int) -> bool:
         """Whether the run is at work or queued here."""
