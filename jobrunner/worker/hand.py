@@ -190,6 +190,9 @@ class Hand:
     def __len__(self) -> int:
         return len(self._by_lease)
 
+    def __contains__(self, held: RunInHand) -> bool:
+        return held in self._phases[held.phase]
+
     # The leases. Any thread.
 
     def renewable(self) -> list[RunInHand]:

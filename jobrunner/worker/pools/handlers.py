@@ -26,6 +26,7 @@ _UNACCOUNTED_SECONDS = 2.0
 _LONGEST_WAIT_SECONDS = 0.25
 _WORTH_MOVING_SECONDS = 0.02
 _LONGEST_GATHERING_SECONDS = 0.04
+_STRICT_GATHERING_SECONDS = 0.002
 _LOOK_SECONDS = 0.03
 _MOST_AT_A_TIME = 512
 """Runs in one claim. The fixed cost of a claim is that of a hundred runs."""
@@ -44,11 +45,15 @@ class HandlerPool(Pool):
         self._starts = starts
         self._throughput = Throughput(strict=context.config.strict)
         self._queues: dict[Process, PrefetchQueue] = {}
+        # If strict: the children that wait until their last result is written, each with its last run.
+        self._unwritten: dict[ChildProcess, RunInHand] = {}
+        self._strict_seconds = 0.0
+        self._is_served = not context.database.waits_unfairly
 
     def capacity(self) -> PoolCapacity:
         has_nothing_to_serve = self._starts.are_known and not self.types.policies
         queues = self._open_queues()
-        children = len(queues) + len(self._supervisor.idle)
+        children = self._supervisor.children if self._config.strict else len(queues) + len(self._supervisor.idle)
         return PoolCapacity(
             self._claimable(queues),
             {job_type: children * self._throughput.most(job_type) for job_type in self.types.policies},
@@ -73,6 +78,10 @@ class HandlerPool(Pool):
     def _gathering_seconds(self, queues: list[PrefetchQueue]) -> float:
         if self._supervisor.idle:
             return 0.0
+        if self._config.strict:
+            # Where a transaction waits for a server, one for the results of all children is quicker than one for each.
+            is_worth_it = self._is_served and len(self._queues) > 1 and self._strict_seconds < _STRICT_GATHERING_SECONDS
+            return self._strict_seconds if is_worth_it else 0.0
         left = (queue.seconds_left(self._expected_seconds(queue.first)) for queue in queues)
         return min(_LONGEST_GATHERING_SECONDS, min(left, default=0.0) / 2)
 
@@ -82,6 +91,7 @@ class HandlerPool(Pool):
     # Starting.
 
     def start(self, permits: int, ahead: int) -> PoolStep:
+        self._release_written()
         self._recall_behind_the_stuck()
         if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._is_any_waiting():
             self._recall_behind_the_slowest()
@@ -153,7 +163,10 @@ class HandlerPool(Pool):
         if report.ended_at is not None:
             # A handler may forge this time, so it is limited to what is possible.
             ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
-            self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
+            if self._config.strict:
+                self._strict_seconds += (ended_at - attempt.began_at - self._strict_seconds) / 8
+            else:
+                self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
         if queue is None:
             return PoolStep(results)
         if report.is_last:
@@ -169,9 +182,20 @@ class HandlerPool(Pool):
         queue.child.next_section()
         if not queue.length:
             del self._queues[queue.child]
-            self._supervisor.release(queue.child)
+            if self._config.strict:
+                self._unwritten[queue.child] = held
+            else:
+                self._supervisor.release(queue.child)
             return PoolStep(results)
         return PoolStep(results, [self._work_on(queue.advance(), queue.child, began_at=ended_at)])
+
+    def _release_written(self) -> None:
+        """Make the children idle whose last result is written."""
+        for child, held in list(self._unwritten.items()):
+            if held not in self._hand:
+                del self._unwritten[child]
+                self._throughput.learn(held.run.job_type, clock.elapsed() - held.attempt.began_at)
+                self._supervisor.release(child)
 
     def _died(self, runs: Sequence[RunInHand], queue: PrefetchQueue | None) -> PoolStep:
         if queue is None:

@@ -9,7 +9,7 @@ _INERTIA = 8
 
 
 class Throughput:
-    """The throughput estimate: how long runs of each type take, as reported. ``strict``: never prefetch."""
+    """The throughput estimate: how long runs of each type take. ``strict``: no run waits behind another in a child."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
@@ -31,15 +31,11 @@ class Throughput:
         return not self._strict and self.expected_seconds(job_type) <= AHEAD_SECONDS
 
     def queue_length(self) -> int:
-        """How many runs a child should have: one at work, the others in its queue."""
-        if self._strict or not self._seconds:
-            return 1
-        return _length_of(self._recent)
+        """How many claimed runs there should be for a child: one at work, the others waiting."""
+        return _length_of(self._recent) if self._seconds else 1
 
     def most(self, job_type: str) -> int:
-        """How many runs of this type a child should have."""
-        if not self.is_short(job_type):
-            return 1
+        """How many claimed runs of this type there should be for a child."""
         return _length_of(self.expected_seconds(job_type))
 
 
