@@ -73,9 +73,9 @@ FENCE = f"{BEATS}::test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_i
 STALL = f"{BEATS}::test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on"
 AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
 STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run"
-ASKED_FOR = f"{AT_ONCE}::test_a_suspect_is_claimed_only_by_who_asks_for_it_alone"
+ASKED_FOR = f"{AT_ONCE}::test_a_quarantined_run_is_claimed_only_by_a_claim_that_asks_for_it"
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
-ALONE = f"{POISON}::test_a_suspect_is_started_alone_in_its_tick"
+ALONE = f"{POISON}::test_a_quarantined_run_is_started_alone_in_its_tick"
 
 NOTED = "        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)\n"
 LOOKED = """\
@@ -295,16 +295,16 @@ MUTATIONS = (
         "CREATE INDEX job_runs_slot ",
         [SLOT_TWICE],
     ),
-    # Suspects.
+    # Quarantined runs.
     Mutation(
-        "a suspect not alone: others are claimed beside it",
+        "a quarantined run not alone: others are claimed beside it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_at_work = self._is_quarantined_due = False\n",
         [ALONE],
     ),
     Mutation(
-        "a suspect not alone: the next one is claimed beside it",
+        "a quarantined run not alone: the next one is claimed beside it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
@@ -312,30 +312,30 @@ MUTATIONS = (
         more=((LOOKED, ""),),
     ),
     Mutation(
-        "a suspect not noted as at work",
+        "a quarantined run not noted as at work",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
         [ALONE],
-        "the look before the next suspect is claimed sees it, too; the note spares the loop to turn in vain meanwhile",
+        "the look before the next quarantined run is claimed sees it, too; the note spares the loop vain steps",
     ),
     Mutation(
-        "no look at what is at work before a suspect is claimed",
+        "no look at what is at work before a quarantined run is claimed",
         "jobrunner/worker/loop.py",
         LOOKED,
         "",
         [ALONE],
-        "the note of the suspect at work says it, too; the look also sees one that still waits for its child",
+        "the note of the quarantined run at work says it, too; the look also sees one that still waits for its child",
     ),
     Mutation(
-        "suspects are claimed with the others",
+        "quarantined runs are claimed with the others",
         f"{STORE}/claims.py",
-        "fits if quarantined else ~fits",
-        "fits if quarantined else due.lease_expiries >= 0",
+        "is_quarantined if quarantined else ~is_quarantined",
+        "is_quarantined if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
     ),
     Mutation(
-        "a suspect only from its third crash on",
+        "a run is quarantined only from its third crash on",
         "jobrunner/lifecycle.py",
         "QUARANTINE_AFTER_EXPIRIES = 2",
         "QUARANTINE_AFTER_EXPIRIES = 3",

@@ -1,4 +1,4 @@
-"""Commands among the other things of a host: handlers, places, other ticks, and every way in."""
+"""Commands among the other things of a host: handlers, permits, other ticks, and every way in."""
 
 import os
 import signal
@@ -136,7 +136,7 @@ def handler_span(ctx: Context):
 
 
 @pytest.mark.promise("P1", "P2")
-def test_overlapping_ticks_never_have_more_at_work_than_places(
+def test_overlapping_ticks_never_have_more_at_work_than_permits(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLER_SPAN)
@@ -171,18 +171,18 @@ def test_a_command_may_have_fewer_places_than_its_host(jobrunner: Commands, app:
 
 
 @pytest.mark.promise("P7")
-def test_a_suspect_command_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
+def test_a_quarantined_command_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     with_handlers(app, f"[jobs.hold]\ncommand = {HOLD}\n[jobs.fine]\ncommand = {ECHO}\n")
-    suspect = queue(database, "hold", lease_expiries=2, attempts=2)
+    quarantined = queue(database, "hold", lease_expiries=2, attempts=2)
     others = [queue(database, each, priority=5) for each in ("fine", "append") * 2]
     tick = jobrunner.start("tick")
-    wait_for(lambda: at_work(app) == 1, 20, "the suspect is at work")
+    wait_for(lambda: at_work(app) == 1, 20, "the quarantined run is at work")
     with pytest.raises(AssertionError):
         wait_for(lambda: database.value("SELECT count(*) FROM job_attempts"), 2)
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 1
     app.release("go")
     assert tick.wait(30) == 0
-    assert {status_of(database, run_id) for run_id in (suspect, *others)} == {"succeeded"}
+    assert {status_of(database, run_id) for run_id in (quarantined, *others)} == {"succeeded"}
 
 
 @pytest.mark.promise("P7", "P8")

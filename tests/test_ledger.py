@@ -22,7 +22,7 @@ def noted(ctx: Context):
     os.write(LEDGER, b"%d\\n" % ctx.run_id)
 """
 GROUP = 256
-PLACES = 4
+PERMITS = 4
 MINUTE = 60.0
 
 
@@ -67,7 +67,7 @@ def test_a_tick_killed_in_a_busy_drain_has_no_more_than_a_group_done_twice(
     jobrunner: Commands, database: Database, ledger: Path
 ) -> None:
     insert_due(database, 4_000)
-    tick = jobrunner.start("tick", "--concurrency", PLACES)
+    tick = jobrunner.start("tick", "--concurrency", PERMITS)
     wait_for(lambda: lines(ledger) >= 2_500, 60, "five eighths of the runs")
     os.kill(tick.pid, signal.SIGKILL)
     assert tick.wait(30) == -signal.SIGKILL
@@ -77,7 +77,7 @@ def test_a_tick_killed_in_a_busy_drain_has_no_more_than_a_group_done_twice(
         database.move_clock(timedelta(hours=1))
         jobrunner.tick()
     assert statuses(database) == {"succeeded": 4_000}
-    assert runs_more_than_once(ledger) <= GROUP + PLACES
+    assert runs_more_than_once(ledger) <= GROUP + PERMITS
     assert_consistent(database)
 
 

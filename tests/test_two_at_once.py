@@ -89,7 +89,7 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
 
 
 @pytest.mark.promise("P7")
-def test_a_suspect_is_claimed_only_by_who_asks_for_it_alone(store: Store, database: Database) -> None:
+def test_a_quarantined_run_is_claimed_only_by_a_claim_that_asks_for_it(store: Store, database: Database) -> None:
     """One that falls due while a tick is at work must not be taken along with the others."""
     at = database.now() - LEASE
     (quarantined,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=2, attempts=2, priority=9)

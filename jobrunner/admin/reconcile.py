@@ -15,7 +15,7 @@ from typing import Any
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
-from jobrunner.model import PLACES, Declaration, Source
+from jobrunner.model import SOURCE_NAMES, Declaration, Source
 from jobrunner.store import edits, obstacles, reconcile
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.obstacles import Former
@@ -158,7 +158,7 @@ def _note_undeclared(difference: Difference, row: Row, wanted: Declared) -> None
 
 
 def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
-    if row["source"] not in PLACES:
+    if row["source"] not in SOURCE_NAMES:
         raise _taken(declaration)
     # A definition without an application becomes one of this application.
     if row["application"] not in ("", wanted.application):
@@ -169,7 +169,8 @@ def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
     if row["source"] not in wanted.sources:
         raise JobrunnerError(
             f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of"
-            f" {PLACES[row['source']]}, which this host does not have; rename it, or apply on a host that has both"
+            f" {SOURCE_NAMES[row['source']]}, which this host does not have;"
+            " rename it, or apply on a host that has both"
         )
 
 
@@ -183,4 +184,4 @@ def _taken(declaration: Declaration) -> JobrunnerError:
 def _source_of(declaration: Declaration) -> str:
     if declaration.source == "code":
         return f"the code (handler {declaration.job_type})"
-    return PLACES.get(declaration.source, declaration.source)
+    return SOURCE_NAMES.get(declaration.source, declaration.source)

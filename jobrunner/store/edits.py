@@ -14,7 +14,7 @@ from sqlalchemy import Connection, RowMapping, case, literal, null, select, upda
 from sqlalchemy.exc import IntegrityError
 
 from jobrunner.errors import JobrunnerError
-from jobrunner.model import PLACES, Declaration
+from jobrunner.model import SOURCE_NAMES, Declaration
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
 from jobrunner.store.dialect import insert_or_skip, now, rows
@@ -135,7 +135,7 @@ def mark_removed(connection: Connection, gone: Sequence[RowMapping], plan: Plan,
 
 def check_not_kept(declaration: Declaration) -> None:
     """Raises JobrunnerError where the code or the file says what the definition is: by hand it would not last."""
-    place = PLACES.get(declaration.source)
+    place = SOURCE_NAMES.get(declaration.source)
     if place is not None:
         raise JobrunnerError(
             f"the schedule {declaration.name!r} is kept in {place}; change it there and run: jobrunner apply"

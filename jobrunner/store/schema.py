@@ -183,7 +183,7 @@ _partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
 # By type first: due runs of a type that this host does not know must not lie in front of those it does.
 _partial("job_runs_claim", *_URGENT_FIRST, where=_IS_CLAIMABLE)
 # The few that took their owner down: each tick asks for them first, and must not look through its whole queue.
-_partial("job_runs_suspect", *_URGENT_FIRST, where=_IS_QUARANTINED)
+_partial("job_runs_quarantined", *_URGENT_FIRST, where=_IS_QUARANTINED)
 # For the idle question "is anything due?", whatever its type. Only who says ANY_RELEASES is given it: to a claim it
 # would be a trap, which a planner takes whose statistics are from before the queue filled.
 _partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES}"))

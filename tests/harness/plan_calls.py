@@ -48,7 +48,7 @@ KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
 
 
 def request(**changes: Any) -> ClaimRequest:
-    values = {"owner": OWNER, "token": "x" * 32, "policies": KNOWN, "limit": 5, "places": 100, "lease": LEASE}
+    values = {"owner": OWNER, "token": "x" * 32, "policies": KNOWN, "limit": 5, "permits": 100, "lease": LEASE}
     return ClaimRequest(**{**values, **changes})
 
 
@@ -129,10 +129,12 @@ IDLE: dict[str, Call] = {
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
-    "claims.claim a suspect": claiming(limit=1, quarantined=True),
+    "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
-    "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
-    "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),
+    "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
+    "claims.return_unstarted some": lambda connection: claims.return_unstarted(
+        connection, AT_WORK[0].token, [AT_WORK[0].run_id]
+    ),
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
     "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
     "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
@@ -180,7 +182,7 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
-    "claims.hold_places": "what the claims call",
+    "claims.lock_permits": "what the claims call",
     "backpressure.not_for_long": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
     "finalize.end": "what finalize_all and recover call",

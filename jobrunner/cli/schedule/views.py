@@ -14,7 +14,7 @@ from jobrunner.cli.status import SCHEDULES, next_slot
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
-from jobrunner.model import PLACES
+from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
@@ -23,7 +23,7 @@ from jobrunner.store.schedules import definition_of
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 
-_KEPT_IN = {"command": "a command", **PLACES}
+_KEPT_IN = {"command": "a command", **SOURCE_NAMES}
 _FIRST = {"from": 0, "to": 1, "count": 2}
 
 
