@@ -68,7 +68,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
     assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=?)") == len(KNOWN)
     assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    for name in ("enqueue.enqueue of a limited type", "backpressure.find_room"):
+    for name in ("enqueue.enqueue of a limited type", "backpressure.lock_and_count"):
         assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
     for name in ("ticks.is_anything_due", "the idle statement", "listen.look_ahead"):
         assert "job_runs_due (run_at<?)" in used[name], (name, used[name])

@@ -112,7 +112,7 @@ def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
     for each in difference.edited:
         edits.redeclare(connection, each.row, each.declaration, asked, actor)
     for row, declaration in difference.back:
-        edits.bring_back(connection, row, declaration, asked, actor)
+        edits.restore(connection, row, declaration, asked, actor)
     taken = reconcile.add(connection, difference.new, asked, actor)
     for declaration in difference.new:
         if declaration.name in taken:
@@ -138,7 +138,7 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
             difference.back.append((row, declaration))
         else:
             _check_owner(row, declaration, wanted)
-            if fields := edits.differing(row, declaration):
+            if fields := edits.differences(row, declaration):
                 difference.edited.append(Edited(row, declaration, fields))
             else:
                 difference.unchanged += 1

@@ -1,6 +1,6 @@
 """What people do to one run: cancel, retry, discard.
 
-Each expects to be the body of one write transaction (``Database.write``): one refused id leaves the others done.
+Every function expects to be the body of one write transaction (``Database.write``), one for each run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from jobrunner.text import one_line
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found and whether it was changed. ``status`` None: there is no such run.
+    """The status in which the run was found, or None for no such run, and whether it was changed.
 
-    ``requested`` tells that a running run was asked to stop and is not cancelled yet.
+    ``requested``: the run is running, and its cancellation was requested.
     """
 
     run_id: int
@@ -32,13 +32,13 @@ class Answer:
 
 
 def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
-    """Cancel a waiting run, or ask the owner of a running one to stop it."""
+    """Cancel a waiting run, or request the cancellation of a running one from its owner."""
     row = _lock(connection, run_id)
     if row is None or not allowed(Event.CANCEL, row["status"]):
         return _refused(run_id, row)
     if row["status"] == Status.RUNNING:
         if row["cancel_requested_at"] is None:
-            # Its owner moves it, at the end of the attempt; until then it is running.
+            # Its owner changes the status when the attempt ends.
             _change(connection, row, Event.CANCEL, actor, {"cancel_requested_at": row["now"]})
         return Answer(run_id, Status.RUNNING, applied=True, requested=True)
     changes = {
@@ -51,22 +51,22 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
 
 
 def retry(connection: Connection, run_id: int, actor: str, *, force: bool = False) -> Answer:
-    """Queue a run again, due now, with at least one more attempt. ``force`` also takes a succeeded one."""
+    """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``."""
     row = _lock(connection, run_id)
     event = Event.FORCE_RETRY if row is not None and row["status"] == Status.SUCCEEDED else Event.RETRY
     if row is None or not allowed(event, row["status"]) or (event is Event.FORCE_RETRY and not force):
         return _refused(run_id, row)
-    enough = None if row["max_attempts"] is None else max(row["max_attempts"], row["attempts"] + 1)
+    max_attempts = None if row["max_attempts"] is None else max(row["max_attempts"], row["attempts"] + 1)
     changes = {
         "status": target(event, row["status"]).value,
         "run_at": row["now"],
-        # A person wants it now, however late.
+        # A person wants the run now, even after its deadline.
         "start_deadline_at": null(),
         "finished_at": null(),
         "cancel_requested_at": null(),
         "releases": 0,
         "incompatible_at": null(),
-        "max_attempts": enough,
+        "max_attempts": max_attempts,
         **NO_LOCK,
     }
     _change(connection, row, event, actor, changes)
@@ -74,7 +74,7 @@ def retry(connection: Connection, run_id: int, actor: str, *, force: bool = Fals
 
 
 def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Answer:
-    """Give a waiting or cancelled run up: dead, with who and why in the audit trail."""
+    """End a waiting or cancelled run as dead. The audit trail keeps who did it and why."""
     row = _lock(connection, run_id)
     if row is None or not allowed(Event.DISCARD, row["status"]):
         return _refused(run_id, row)
@@ -116,5 +116,5 @@ def _change(
     detail: dict[str, Any] | None = None,
 ) -> None:
     connection.execute(update(job_runs).where(job_runs.c.id == row["id"]).values(**columns, updated_at=row["now"]))
-    told = {"from": row["status"], **(detail or {})}
-    audit.write(connection, [audit.event(actor, event.value, None, told, row["now"], row["id"])])
+    detail = {"from": row["status"], **(detail or {})}
+    audit.write(connection, [audit.event(actor, event.value, None, detail, row["now"], row["id"])])

@@ -133,7 +133,7 @@ def edit(name: str, allow_unknown: bool, **options: Any) -> None:
 
 
 def _declare(old: Declaration, said: dict[str, Any], payload_limit: int) -> Declaration:
-    edits.check_not_kept(old)
+    edits.check_made_by_command(old)
     rest = dict(said)
     new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
     if rest:
@@ -222,12 +222,12 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
     found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
-    telling = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
+    telling = [_resumed(each, missed) for each in found if each.was_paused or each.skipped.count or each.was_ahead]
     render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
 
 
 def _resumed(resumed: Changed, missed: bool) -> str:
-    count, state = resumed.passed.count, "resumed" if resumed.was_paused else "not paused"
+    count, state = resumed.skipped.count, "resumed" if resumed.was_paused else "not paused"
     if missed and count:
         return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
     passed = f"; {_slots(count)} passed over" if count else ""
