@@ -114,16 +114,16 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
     for each in difference.new:
         yield f"+ {_declared_line(each)}"
     for row, declaration in difference.back:
-        kept = ", still paused" if row["paused_at"] is not None else ""
-        if (most := declaration.policy.max_runs) is not None and row["runs_made"]:
-            kept += f", {row['runs_made']} of {most} runs made"
-        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{kept}"
+        kept = ", still paused" if row.paused_at is not None else ""
+        if (most := declaration.policy.max_runs) is not None and row.runs_made:
+            kept += f", {row.runs_made} of {most} runs made"
+        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row.removed_at)}{kept}"
     for edited in difference.edited:
-        yield f"~ {visible(edited.row['name'])}"
+        yield f"~ {visible(edited.row.name)}"
         for name, (before, after) in edited.fields.items():
             yield f"    {name}: {_shown(before, name)} -> {_shown(after, name)}"
     for row in difference.gone:
-        yield f"- {visible(row['name'])}: no longer in {SOURCE_NAMES[row['source']]}"
+        yield f"- {visible(row.name)}: no longer in {SOURCE_NAMES[row.source]}"
     for source, count in sorted(difference.left.items()):
         yield (
             f"{count} of {SOURCE_NAMES[source]} left alone: this host does not have that source;"
@@ -170,12 +170,12 @@ def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str
         ],
         "changed": [
             {
-                "name": each.row["name"],
+                "name": each.row.name,
                 "changes": {field: {"from": before, "to": after} for field, (before, after) in each.fields.items()},
             }
             for each in difference.edited
         ],
-        "disabled": [{"name": row["name"], "source": row["source"]} for row in difference.gone],
+        "disabled": [{"name": row.name, "source": row.source} for row in difference.gone],
         "unchanged": difference.unchanged,
         "left_alone": dict(difference.left),
         "of_other_applications": dict(difference.others),

@@ -60,10 +60,10 @@ class Filled:
 def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -> Enqueued:
     """Make one run, due now, of no slot. Raises NotFoundError, and QueueFull like ``enqueue.enqueue``."""
     row = definitions.lock(connection, name)
-    definition = definition_of(row)
+    definition = definition_of(vars(row))
     enqueued = enqueue.enqueue(connection, _run(definition, payload_limit, origin="trigger"))
     detail = {"dropped": True} if enqueued.dropped else {}
-    record(connection, [event(actor, "trigger schedule", definition.id, detail, row["now"], enqueued.id)])
+    record(connection, [event(actor, "trigger schedule", definition.id, detail, row.now, enqueued.id)])
     return enqueued
 
 
@@ -76,7 +76,7 @@ def backfill(
     and QueueFull like every enqueue. After an error nothing is written.
     """
     row = definitions.lock(connection, name)
-    definition, at = definition_of(row), row["now"]
+    definition, at = definition_of(vars(row)), row.now
     new = _run(definition, payload_limit)
     slots = _slots(definition, span, at)
     found = _decide(slots, _runs_of(connection, definition.id, slots), span, at)

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, select, update
 
 from jobrunner.errors import BadSchedule, RowRefused
 from jobrunner.model import Definition
 from jobrunner.schedules.recurrence import Recurrence, Slots
 from jobrunner.store import expansion
 from jobrunner.store.audit import event
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 
@@ -48,23 +49,23 @@ class Skipped:
     events: Sequence[dict[str, Any]] = ()
 
 
-def expand_or_skip(connection: Connection, row: RowMapping, plan: Plan, actor: str, reason: str) -> Skipped:
+def expand_or_skip(connection: Connection, row: ReadDefinition, plan: Plan, actor: str, reason: str) -> Skipped:
     """Expand the due slots. If the definition is paused or cannot be read, they get no run."""
     expand_due(connection, row, plan)
-    old, at = definition_of(read(connection, row["id"])), row["now"]
+    old, at = read(connection, row.id), row.now
     slots = unhandled_slots(old, at)
     events = skip_events(actor, old, slots, "paused" if old.paused_at else reason, at)
     return Skipped(slots, {"last_slot_at": max(old.last_slot_at, at)}, events)
 
 
-def expand_due(connection: Connection, row: RowMapping, plan: Plan) -> None:
+def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
     """Expand the due slots of the definition as it was before the change, if it can be read."""
-    if row["next_run_at"] is not None and row["next_run_at"] > row["now"]:
+    if row.next_run_at is not None and row.next_run_at > row.now:
         return
     try:
         # In a savepoint: the database may refuse a row that a person wrote by hand, and the edit must still work.
         with connection.begin_nested():
-            expansion.expand(connection, row["id"], plan)
+            expansion.expand(connection, row.id, plan)
     except RowRefused:
         pass
 
@@ -89,9 +90,10 @@ def skip_events(actor: str, definition: Definition, skipped: Slots, reason: str,
     return [event(actor, "skip slots", definition.id, detail, at)]
 
 
-def read(connection: Connection, definition_id: int) -> RowMapping:
-    """The current row of a definition."""
-    return connection.execute(select(job_definitions).where(job_definitions.c.id == definition_id)).mappings().one()
+def read(connection: Connection, definition_id: int) -> Definition:
+    """A definition as it is stored now."""
+    statement = select(job_definitions).where(job_definitions.c.id == definition_id)
+    return definition_of(connection.execute(statement).mappings().one())
 
 
 def write(connection: Connection, definition_id: int, values: dict[str, Any], at: datetime) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, case, literal, null, select, update
+from sqlalchemy import Connection, case, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from jobrunner.errors import JobrunnerError
@@ -20,6 +20,7 @@ from jobrunner.store.audit import event, record
 from jobrunner.store.dialect import insert_or_skip, now, rows
 from jobrunner.store.due_slots import Changed, Skipped, expand_due, expand_or_skip, read, write
 from jobrunner.store.pausing import mark_paused
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of, policy_columns
 from jobrunner.store.schema import job_definitions
 
@@ -51,8 +52,8 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, pau
         if restored.rowcount == 0:
             return None
     row = definitions.lock(connection, new.name)
-    next_run_at = _write_next_slot(connection, row["id"], plan, at)
-    record(connection, [event(actor, "add schedule", row["id"], {"name": new.name, **declared}, at)])
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
+    record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     if paused:
         mark_paused(connection, [row], actor)
     return Changed(new.name, next_run_at, {})
@@ -69,19 +70,19 @@ def edit(
     return redeclare(connection, row, change(declaration_of(row)), plan, actor)
 
 
-def redeclare(connection: Connection, row: RowMapping, new: Declaration, plan: Plan, actor: str) -> Changed:
+def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
     """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
     changed = differences(row, new)
     if not changed:
-        return Changed(new.name, row["next_run_at"], {}, was_paused=row["paused_at"])
-    at, skipped = row["now"], Skipped()
+        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at)
+    at, skipped = row.now, Skipped()
     values: dict[str, Any] = {column: to for column, (_, to) in changed.items()}
     if _TIMING & changed.keys():
         skipped = expand_or_skip(connection, row, plan, actor, "edited")
     else:
         expand_due(connection, row, plan)
     try:
-        write(connection, row["id"], {**values, **skipped.columns}, at)
+        write(connection, row.id, {**values, **skipped.columns}, at)
     except IntegrityError:
         if "name" not in changed:
             raise
@@ -89,19 +90,19 @@ def redeclare(connection: Connection, row: RowMapping, new: Declaration, plan: P
             f"there is a schedule named {new.name!r} already, perhaps a removed one (jobrunner schedule list --all);"
             " choose another name"
         ) from None
-    next_run_at = _write_next_slot(connection, row["id"], plan, at)
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
     detail = {column: {"from": before, "to": after} for column, (before, after) in changed.items()}
-    record(connection, [*skipped.events, event(actor, "edit schedule", row["id"], {"changed": detail}, at)])
-    return Changed(new.name, next_run_at, changed, skipped.slots, row["paused_at"])
+    record(connection, [*skipped.events, event(actor, "edit schedule", row.id, {"changed": detail}, at)])
+    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at)
 
 
-def restore(connection: Connection, row: RowMapping, new: Declaration, plan: Plan, actor: str) -> Changed:
+def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
     """Declare a removed definition again. It keeps its pause, its count of runs and its watermark, at least now."""
-    at, declared = row["now"], {**columns_of(new), **owner_of(new)}
-    watermark = max(row["last_slot_at"], at)
-    write(connection, row["id"], {**declared, "removed_at": None, "last_slot_at": watermark}, at)
-    next_run_at = _write_next_slot(connection, row["id"], plan, at)
-    record(connection, [event(actor, "add schedule", row["id"], {"name": new.name, **declared}, at)])
+    at, declared = row.now, {**columns_of(new), **owner_of(new)}
+    watermark = max(row.last_slot_at, at)
+    write(connection, row.id, {**declared, "removed_at": None, "last_slot_at": watermark}, at)
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
+    record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     return Changed(new.name, next_run_at, {})
 
 
@@ -115,21 +116,21 @@ def remove(connection: Connection, name: str, plan: Plan, actor: str) -> None:
     mark_removed(connection, [row], plan, actor)
 
 
-def mark_removed(connection: Connection, removed: Sequence[RowMapping], plan: Plan, actor: str) -> None:
+def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan: Plan, actor: str) -> None:
     """Like ``remove``, for rows that are locked already, of any source."""
     if not removed:
         return
-    at = removed[0]["now"]
+    at = removed[0].now
     events: list[dict[str, Any]] = []
     for row in removed:
-        if row["paused_at"] is not None or row["next_run_at"] is None or row["next_run_at"] <= at:
+        if row.paused_at is not None or row.next_run_at is None or row.next_run_at <= at:
             skipped = expand_or_skip(connection, row, plan, actor, "removed")
-            write(connection, row["id"], skipped.columns, at)
+            write(connection, row.id, skipped.columns, at)
             events += skipped.events
-        events.append(event(actor, "remove schedule", row["id"], {"name": row["name"]}, at))
+        events.append(event(actor, "remove schedule", row.id, {"name": row.name}, at))
     given = rows("given", {"id": job_definitions.c.id.type})
     statement = update(job_definitions).where(job_definitions.c.id.in_(select(given.c.id)))
-    given_ids = [{"id": row["id"]} for row in removed]
+    given_ids = [{"id": row.id} for row in removed]
     connection.execute(statement.values(removed_at=at, updated_at=at), {"given": given_ids})
     record(connection, events)
 
@@ -145,17 +146,17 @@ def check_made_by_command(declaration: Declaration) -> None:
 
 def _write_next_slot(connection: Connection, definition_id: int, plan: Plan, at: datetime) -> datetime | None:
     """Write the time of the definition's next slot, or the problem that prevents it."""
-    planned = plan(definition_of(read(connection, definition_id)), at)
+    planned = plan(read(connection, definition_id), at)
     # Slots may be due that could not be expanded before. With NULL the next tick looks at them.
     next_run_at = planned.next_run_at if planned.watermark is None else None
     write(connection, definition_id, {"next_run_at": next_run_at, "last_error": planned.problem}, at)
     return planned.next_run_at
 
 
-def differences(row: RowMapping, new: Declaration) -> dict[str, tuple[Any, Any]]:
+def differences(row: ReadDefinition, new: Declaration) -> dict[str, tuple[Any, Any]]:
     """The columns that the new declaration changes, each with its old and its new value."""
-    declared = {"name": new.name, **columns_of(new), **owner_of(new)}
-    return {column: (row[column], value) for column, value in declared.items() if not _is_same(row[column], value)}
+    old, declared = vars(row), {"name": new.name, **columns_of(new), **owner_of(new)}
+    return {name: (old[name], value) for name, value in declared.items() if not _is_same(old[name], value)}
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -177,8 +178,8 @@ def owner_of(declaration: Declaration) -> dict[str, str]:
     return {"source": declaration.source, "application": declaration.application}
 
 
-def declaration_of(row: RowMapping) -> Declaration:
+def declaration_of(row: ReadDefinition) -> Declaration:
     """The declaration that a row stores."""
-    found = definition_of(row)
+    found = definition_of(vars(row))
     values = {name: getattr(found, name) for name in (*_DECLARED, "name", "source", "policy")}
-    return Declaration(**values, application=row["application"])
+    return Declaration(**values, application=row.application)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection
 
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
-from jobrunner.store.dialect import now
 from jobrunner.store.due_slots import Changed, skip_events, unhandled_slots, write
 from jobrunner.store.obstacles import is_ahead
+from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 
@@ -25,23 +25,23 @@ def pause(connection: Connection, name: str, actor: str) -> Changed:
     If it is paused already, nothing is written, and ``was_paused`` says since when.
     """
     row = definitions.lock(connection, name)
-    if row["paused_at"] is None:
+    if row.paused_at is None:
         mark_paused(connection, [row], actor)
-    return Changed(name, None, {}, was_paused=row["paused_at"])
+    return Changed(name, None, {}, was_paused=row.paused_at)
 
 
 def pause_all(connection: Connection, actor: str) -> list[str]:
     """Pause all definitions that are not paused, and return their names."""
-    rows = [row for row in _lock_all(connection) if row["paused_at"] is None]
+    rows = [row for row in _lock_all(connection) if row.paused_at is None]
     mark_paused(connection, rows, actor)
-    return [row["name"] for row in rows]
+    return [row.name for row in rows]
 
 
-def mark_paused(connection: Connection, rows: Sequence[RowMapping], actor: str) -> None:
+def mark_paused(connection: Connection, rows: Sequence[ReadDefinition], actor: str) -> None:
     """Like ``pause``, for rows that are locked already."""
     for row in rows:
-        write(connection, row["id"], {"paused_at": row["now"]}, row["now"])
-    record(connection, [event(actor, "pause schedule", row["id"], {}, row["now"]) for row in rows])
+        write(connection, row.id, {"paused_at": row.now}, row.now)
+    record(connection, [event(actor, "pause schedule", row.id, {}, row.now) for row in rows])
 
 
 def resume(connection: Connection, name: str, plan: Plan, actor: str, *, missed: bool) -> Changed | None:
@@ -51,23 +51,23 @@ def resume(connection: Connection, name: str, plan: Plan, actor: str, *, missed:
     do, because it is not paused and no such slots exist. Raises NotFoundError.
     """
     row = definitions.lock(connection, name)
-    if row["paused_at"] is None and (missed or not is_ahead(row["last_slot_at"], row["now"])):
+    if row.paused_at is None and (missed or not is_ahead(row.last_slot_at, row.now)):
         return None
     return _resume(connection, [row], plan, actor, missed=missed)[0]
 
 
 def resume_all(connection: Connection, plan: Plan, actor: str, *, missed: bool) -> list[Changed]:
     """Like ``resume``, for all definitions. Without ``missed``, those that are not paused count from now, too."""
-    rows = [row for row in _lock_all(connection) if row["paused_at"] is not None or not missed]
+    rows = [row for row in _lock_all(connection) if row.paused_at is not None or not missed]
     return _resume(connection, rows, plan, actor, missed=missed)
 
 
 def _resume(
-    connection: Connection, rows: Sequence[RowMapping], plan: Plan, actor: str, *, missed: bool
+    connection: Connection, rows: Sequence[ReadDefinition], plan: Plan, actor: str, *, missed: bool
 ) -> list[Changed]:
     answers, events = [], []
     for row in rows:
-        old, at = definition_of(row), row["now"]
+        old, at = definition_of(vars(row)), row.now
         was_ahead = old.last_slot_at if not missed and is_ahead(old.last_slot_at, at) else None
         # The only case in which a watermark decreases. A slot that has its run gets no second one: its index is unique.
         watermark = old.last_slot_at if missed else at if was_ahead else max(old.last_slot_at, at)
@@ -86,8 +86,8 @@ def _resume(
     return answers
 
 
-def _lock_all(connection: Connection) -> Sequence[RowMapping]:
+def _lock_all(connection: Connection) -> Sequence[ReadDefinition]:
     columns = job_definitions.c
     # In the order of ids, so that two transactions cannot wait for each other's rows.
-    statement = select(job_definitions, now().label("now")).where(columns.removed_at.is_(None)).order_by(columns.id)
-    return connection.execute(statement.with_for_update()).mappings().all()
+    statement = definitions.read_statement().where(columns.removed_at.is_(None)).order_by(columns.id)
+    return read(connection, ReadDefinition, statement.with_for_update())

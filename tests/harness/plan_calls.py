@@ -185,6 +185,7 @@ PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
+    "records.read": "what definitions, reconcile and queries call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",

@@ -156,7 +156,7 @@ def _payload(config: Config, given: str) -> dict[str, Any]:
 
 
 def _next(changed: Changed) -> str:
-    return f"next slot {next_slot({'next_run_at': changed.next_run_at, 'paused_at': changed.was_paused})}"
+    return f"next slot {next_slot(changed.next_run_at, changed.was_paused)}"
 
 
 @click.command()
