@@ -3,7 +3,7 @@
 import re
 
 from alembic import op
-from jobrunner.store import dialect
+from jobrunner.store.dialect import notify, values
 
 revision = "0001"
 down_revision = None
@@ -227,9 +227,9 @@ VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "c
 
 def upgrade() -> None:
     name = op.get_context().dialect.name
-    words = dialect.ddl_words(name)
+    words = values.ddl_words(name)
     _run(_checked(TABLES, name), words)
-    for statement in (*dialect.clock_statements(name), *dialect.notify_statements(name)):
+    for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
 
@@ -246,7 +246,7 @@ def _checked(script: str, dialect_name: str) -> str:
         )
         if not instants:
             return table[0]
-        condition = dialect.readable(dialect_name, instants, json_columns)
+        condition = values.readable(dialect_name, instants, json_columns)
         return f"CREATE TABLE {name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
 
     return re.sub(r"CREATE TABLE (\w+) \((.*?)\n\)(\{\w+\});", add, script, flags=re.DOTALL)
@@ -255,11 +255,11 @@ def _checked(script: str, dialect_name: str) -> str:
 def downgrade() -> None:
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS job_{view}")
-    for statement in dialect.clock_removal(op.get_context().dialect.name):
+    for statement in values.clock_removal(op.get_context().dialect.name):
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
-    for statement in dialect.notify_removal(op.get_context().dialect.name):
+    for statement in notify.notify_removal(op.get_context().dialect.name):
         op.execute(statement)
 
 

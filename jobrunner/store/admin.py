@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, null, select, update
 
 from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.store import audit
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.holding import NO_LOCK
 from jobrunner.store.schema import job_runs
 from jobrunner.text import one_line

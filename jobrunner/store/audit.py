@@ -11,7 +11,8 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.sql.dml import Insert
 
 from jobrunner import failpoints
-from jobrunner.store import dialect
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_events
 from jobrunner.text import iso_instant
 
@@ -38,7 +39,7 @@ def event(
 def record(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
     """Write the audit trail of a change. Call it last in the transaction."""
     write(connection, events)
-    failpoints.hit("change.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("change.before_commit", cut=lambda: sever(connection))
 
 
 def write(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
@@ -50,7 +51,7 @@ def write(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
 @cache
 def _insert_statement() -> Insert:
     names = ("at", "actor", "action", "definition_id", "run_id", "detail")
-    given = dialect.rows("given", {name: job_events.c[name].type for name in names})
+    given = rows("given", {name: job_events.c[name].type for name in names})
     return insert(job_events).from_select(list(names), select(*(given.c[name] for name in names)))
 
 

@@ -27,9 +27,10 @@ from sqlalchemy import (
 
 from jobrunner.errors import LimitHeld, QueueFull
 from jobrunner.model import Policy
-from jobrunner.store import dialect, failures
-from jobrunner.store.dialect import now
+from jobrunner.store import failures
 from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch, first_row
+from jobrunner.store.dialect.statements import inserting, wait_briefly_for_locks
+from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_runs, job_types
 
 # Literals. With bound parameters the planner could not know that it can use the partial index.
@@ -140,7 +141,7 @@ def _declare_statement(dialect_name: str) -> Statement:
         "when_full": bindparam("new_when_full", type_=columns.when_full.type),
         "updated_at": now(),
     }
-    insert = dialect.inserting(dialect_name, job_types).values(job_type=_OF_TYPE, **values)
+    insert = inserting(dialect_name, job_types).values(job_type=_OF_TYPE, **values)
     statement: Statement = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=values)
     return statement
 
@@ -152,7 +153,7 @@ def short_lock_waits(connection: Connection) -> Iterator[None]:
     Raises LimitHeld after that; the transaction must be rolled back.
     """
     try:
-        dialect.wait_briefly_for_locks(connection)
+        wait_briefly_for_locks(connection)
         yield
     except exc.DBAPIError as error:
         if failures.is_lock_timeout(error):

@@ -31,8 +31,10 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
-from jobrunner.store import dialect
-from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import lock_named_row
+from jobrunner.store.dialect.values import Seconds, later, now
 from jobrunner.store.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
@@ -94,17 +96,17 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
     statement = _claim_statement(len(request.policies), request.quarantined, request.without_payload)
-    rows = connection.execute(statement, values).mappings().all()
-    if rows:
-        failpoints.hit("claim.before_commit", cut=lambda: dialect.sever(connection))
-    urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
+    found = connection.execute(statement, values).mappings().all()
+    if found:
+        failpoints.hit("claim.before_commit", cut=lambda: sever(connection))
+    urgent_first = sorted(found, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
     return Claim([_claimed(row) for row in urgent_first], permits)
 
 
 def lock_permits(connection: Connection, host: str) -> None:
     """Wait for the other claims of the host to end. None begins before this transaction ends."""
     # The name is stored: a tick of an older version locks the same row.
-    dialect.lock_named_row(connection, job_locks, f"places of {host}")
+    lock_named_row(connection, job_locks, f"places of {host}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ def _claim_statement(type_count: int, quarantined: bool, without_payload: bool) 
             started_at=now(),
             heartbeat_at=now(),
             max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
-            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
+            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", Seconds)),
             progress=null(),
             output=null(),
             updated_at=now(),

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, func, select
 from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
 from jobrunner.store import obstacles
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.records import DefinitionRow, ReadDefinition, columns_of, read
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_runs

@@ -17,7 +17,9 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.model import SOURCE_NAMES, Declaration
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
-from jobrunner.store.dialect import insert_or_skip, now, rows
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import insert_or_skip
+from jobrunner.store.dialect.values import now
 from jobrunner.store.due_slots import Changed, Skipped, expand_due, expand_or_skip, read, write
 from jobrunner.store.pausing import mark_paused
 from jobrunner.store.records import ReadDefinition

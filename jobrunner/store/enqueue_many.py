@@ -12,8 +12,10 @@ from sqlalchemy.sql.dml import ReturningInsert
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import Policy
 from jobrunner.store import backpressure
-from jobrunner.store.dialect import inserting, now, rows
 from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import inserting
+from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import Enqueued, NewRun, insert_statement, type_of
 from jobrunner.store.schema import job_keys
 

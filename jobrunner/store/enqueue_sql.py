@@ -15,8 +15,9 @@ from sqlalchemy.types import TypeEngine
 from jobrunner.lifecycle import Status
 from jobrunner.model import Origin
 from jobrunner.store import backpressure
-from jobrunner.store.dialect import inserting, later, now, stored_json
 from jobrunner.store.dialect.callers import Statement
+from jobrunner.store.dialect.statements import inserting
+from jobrunner.store.dialect.values import later, now, stored_json
 from jobrunner.store.schema import job_keys, job_runs
 
 _OPTIONAL = (

@@ -32,9 +32,11 @@ from jobrunner import failpoints
 from jobrunner.errors import RowHeld, RowRefused
 from jobrunner.model import Definition
 from jobrunner.schedules.slot_plan import SlotRange, Unfinished
-from jobrunner.store import audit, backpressure, dialect, failures, overlap, schedules, slot_runs
+from jobrunner.store import audit, backpressure, failures, overlap, schedules, slot_runs
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.dialect import BigKey, now, rows
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import BigKey, now
 from jobrunner.store.holding import RUNNING
 from jobrunner.store.schedules import Expanded, Plan
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs, job_types
@@ -114,7 +116,7 @@ def _expand_one(connection: Connection, definition_id: int, plan: Plan) -> Expan
         if occupancy is not None:
             planned = _fitted(planned, occupancy)
     (expanded,) = _write(connection, [planned], row["now"])
-    failpoints.hit("expand.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("expand.before_commit", cut=lambda: sever(connection))
     return expanded
 
 
@@ -141,7 +143,7 @@ def _expand(connection: Connection, definition_ids: Sequence[int], plan: Plan) -
     for each in planned:
         if each.expansion.problem is not None:
             expanded.append(schedules.record_problem(connection, each.definition, each.expansion.problem, at))
-    failpoints.hit("expand.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("expand.before_commit", cut=lambda: sever(connection))
     return Batch(expanded, limited)
 
 

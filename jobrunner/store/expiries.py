@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store import dialect
+from jobrunner.store.dialect.connections import sever
 from jobrunner.store.finalize import EXPIRED, Ended, end, running
 from jobrunner.store.holding import RUNNING
 from jobrunner.store.schema import job_runs
@@ -61,7 +61,7 @@ def recover(
     # This is also the order of the results.
     found = connection.execute(statement.order_by(columns.id))
     ended = end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
-    failpoints.hit("recover.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("recover.before_commit", cut=lambda: sever(connection))
     return ended
 
 

@@ -34,8 +34,9 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import FINISHED, AttemptResult, Decision, Event, RunState, decide
 from jobrunner.model import Lease, Owner
-from jobrunner.store import dialect
-from jobrunner.store.dialect import UtcTime, now, rows
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import UtcTime, now
 from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
 from jobrunner.store.output_limits import fit
 from jobrunner.store.schema import job_attempts, job_runs
@@ -84,7 +85,7 @@ def finalize_all(
     locked = still_held(connection, missing)
     applied = _applied(connection, owner, [lease for lease in missing if lease not in locked])
     if ended:
-        failpoints.hit("finalize.before_commit", cut=lambda: dialect.sever(connection))
+        failpoints.hit("finalize.before_commit", cut=lambda: sever(connection))
     in_order = iter(ended)
     return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in matched]
 

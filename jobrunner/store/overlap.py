@@ -23,8 +23,10 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import audit, dialect
-from jobrunner.store.dialect import BigKey, rows
+from jobrunner.store import audit
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import wait_briefly_for_locks
+from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 
 
@@ -51,7 +53,7 @@ def replace_older(
     new_runs = dict(replacements)
     given = [{"definition_id": definition_id, "id": run_id} for definition_id, run_id in replacements]
     # A tick does not wait until a person at the database ends a transaction.
-    dialect.wait_briefly_for_locks(connection)
+    wait_briefly_for_locks(connection)
     found = connection.execute(_older_statement(), {"given": given}).all()
     blocked = {run.definition_id for run in found if not run.only_waits}
     older = [run for run in found if run.definition_id in blocked]

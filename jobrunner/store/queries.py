@@ -13,7 +13,7 @@ from jobrunner.lifecycle import Status
 from jobrunner.store import definitions
 from jobrunner.store.backpressure import WAITING
 from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks, job_types
 from jobrunner.store.views import job_claimable

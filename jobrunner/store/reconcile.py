@@ -12,7 +12,9 @@ from sqlalchemy import Connection, or_, select
 from jobrunner.model import Declaration
 from jobrunner.store import audit, edits
 from jobrunner.store.definitions import read_statement
-from jobrunner.store.dialect import inserting, lock_named_row, now, rows
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import inserting, lock_named_row
+from jobrunner.store.dialect.values import now
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions, job_locks

@@ -16,7 +16,7 @@ from jobrunner.model import Definition, SlotPolicy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.views import job_expandable
 

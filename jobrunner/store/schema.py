@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
-from jobrunner.store.dialect import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
+from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
 
 metadata = MetaData(
     naming_convention={

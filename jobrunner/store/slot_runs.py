@@ -13,7 +13,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from jobrunner.jobs.payload import encode_payload
 from jobrunner.model import Definition, Origin
 from jobrunner.schedules.slot_plan import jitter_offset
-from jobrunner.store.dialect import rows
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.enqueue_sql import NewRun, insert_statement, type_of
 from jobrunner.store.schema import job_runs
 

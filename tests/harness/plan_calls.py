@@ -30,7 +30,7 @@ from jobrunner.store import (
     ticks,
 )
 from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions
