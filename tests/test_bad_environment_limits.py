@@ -18,6 +18,7 @@ def nothing_is_lost(jobrunner: Commands, database: Database, enqueued: int) -> N
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'dead'") == enqueued
 
 
+@pytest.mark.either_database
 def test_few_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """Enough for a database, not for a child beside it."""
     letters(app)
@@ -28,6 +29,7 @@ def test_few_descriptors(jobrunner: Commands, app: App, database: Database) -> N
     nothing_is_lost(jobrunner, database, 1)
 
 
+@pytest.mark.either_database
 def test_hardly_any_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """What it is that cannot be opened depends on the system's libraries; that it ends in one line does not."""
     letters(app)
@@ -50,6 +52,7 @@ def few_processes(limit: int) -> str:
     return f'{prlimit} setpriv --reuid={user} --regid={user} --clear-groups {capable} "$@"'
 
 
+@pytest.mark.either_database
 @pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
 def test_few_processes(jobrunner: Commands, app: App, database: Database, limit: int, fails: list[str]) -> None:
@@ -63,6 +66,7 @@ def test_few_processes(jobrunner: Commands, app: App, database: Database, limit:
     nothing_is_lost(jobrunner, database, 1 if "enqueue" in fails else 2)
 
 
+@pytest.mark.either_database
 def test_a_handler_module_that_wants_more_memory_than_there_is(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

@@ -47,6 +47,7 @@ def test_a_listing_onto_a_full_disk_is_one_line(jobrunner: Commands, name: str) 
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["plain", "json"])
 def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     jobrunner: Commands, database: Database, form: list[str]
@@ -60,6 +61,7 @@ def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     assert database.query("SELECT id FROM job_runs") == [{"id": 1}]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&- 2>/dev/full"])
 def test_a_change_that_cannot_be_told_is_done_all_the_same(
     jobrunner: Commands, database: Database, redirection: str

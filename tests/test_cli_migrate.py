@@ -153,6 +153,7 @@ def test_missing_tables(jobrunner: Commands, empty: Database, words: list[str]) 
         assert empty.query("SELECT name FROM sqlite_master") == []
 
 
+@pytest.mark.either_database
 @every_command
 @pytest.mark.parametrize(
     ("change", "remedy"),

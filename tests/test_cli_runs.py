@@ -144,6 +144,7 @@ def test_discard_tells_who_and_why(jobrunner: Commands, database: Database) -> N
     assert "@" in event["actor"]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("words", [["show"], ["retry"], ["cancel"], ["discard", "--reason", "x"]], ids=" ".join)
 @pytest.mark.parametrize(
     "run_id", ["abc", "-1", "0", "1.0", "+1", "1_0", "", "٣", "99999999999999999999", "09223372036854775807999"]

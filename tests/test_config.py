@@ -111,6 +111,7 @@ def test_batch(jobrunner: Commands, app: App, given: str) -> None:
     assert len(app.trace()) == 2
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("given", ["variable", "flag"])
 def test_grace(jobrunner: Commands, app: App, database: Database, given: str) -> None:
     hold(jobrunner, 1)

@@ -29,6 +29,7 @@ def ground(jobrunner: Commands, app: App, database: Database) -> Ground:
     return Ground(jobrunner, app, database)
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P1", "P2", "P3", "P6", "P12")
 @pytest.mark.parametrize(("point", "action"), CASES, ids=[f"{point}-{action}" for point, action in CASES])
 def test_a_fault_at_any_point_loses_nothing_and_repeats_nothing(ground: Ground, point: str, action: str) -> None:

@@ -121,6 +121,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(("column", "value"), BROKEN.items())
 def test_a_problem_is_shown_before_a_tick_has_met_it(
     jobrunner: Commands, database: Database, column: str, value: str
@@ -156,6 +157,7 @@ WORDS = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("command", NAMED)
 def test_a_name_that_nobody_has_is_refused_with_the_nearest(
     jobrunner: Commands, database: Database, command: str

@@ -47,6 +47,7 @@ STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P1", "P2", "P7")
 @pytest.mark.parametrize("story", STORIES)
 def test_sequences_that_chance_seldom_finds(database: Database, story: str) -> None:
