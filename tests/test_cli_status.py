@@ -41,6 +41,26 @@ def test_due_counts_what_is_due_now(jobrunner: Commands, database: Database) -> 
     assert "due now    1, the oldest for 1h" in jobrunner("status").stdout
 
 
+def insert_finished(database: Database, count: int) -> None:
+    """Copies of a finished run."""
+    columns = "job_type, payload, priority, run_at, created_at, updated_at"
+    (run_id,) = insert_runs(database, 1, status="succeeded", finished_at=database.now())
+    database.execute(
+        f"WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < {count - 1})"
+        f" INSERT INTO job_runs ({columns}, status, finished_at)"
+        f" SELECT {columns}, status, finished_at FROM job_runs CROSS JOIN many WHERE id = {run_id} AND {count} > 1"
+    )
+
+
+def test_a_long_history_is_counted_up_to_a_hundred_thousand_runs(jobrunner: Commands, database: Database) -> None:
+    insert_finished(database, 100_000)
+    assert "succeeded 100000  failed" in jobrunner("status").stdout
+    insert_finished(database, 1)
+    status = jobrunner.status()
+    assert (status["runs"]["succeeded"], status["runs_at_least"]) == (100_000, ["succeeded"])
+    assert "succeeded 100000+  failed 0  dead 0" in jobrunner("status").stdout
+
+
 def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Database) -> None:
     app.add("""
         @job("steady", timeout="5m")

@@ -35,7 +35,8 @@ def status(as_json: bool) -> None:
 
 def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:
     click.echo(f"database   {visible(database)}")
-    click.echo("runs       " + "  ".join(f"{name} {count}" for name, count in found.runs.items()))
+    counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
+    click.echo("runs       " + "  ".join(counts))
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
     click.echo(f"due now    {found.due}{since}")

@@ -221,6 +221,6 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
-    "queries.status": "a person's command: counts all runs by their status, and so reads them all",
+    "queries.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""
