@@ -18,7 +18,6 @@ from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks, job_types
 from jobrunner.store.views import job_claimable
 
-
 MOST_COUNTED = 100_000
 """Runs of one status that are counted for the overview. Beside a long history a full count would take seconds."""
 
