@@ -30,7 +30,10 @@ def test_a_host_without_the_code_leaves_its_schedules_alone(jobrunner: Commands,
     before = definitions(database)
     done = jobrunner("apply", env=NO_HANDLERS)
     assert done.stdout.splitlines() == [
-        "3 of the code left alone: this host does not have that source; if nobody has: jobrunner apply --gone code",
+        (
+            "3 of the code left alone: this host does not have that source; if no host has it any more,"
+            " run: jobrunner apply --gone code"
+        ),
         "nothing to do, 2 unchanged",
     ]
     assert applied(jobrunner, env={"JOBRUNNER_APP_DIR": None, "PYTHONPATH": str(app.folder)}) == nothing(3)

@@ -69,7 +69,7 @@ def test_what_is_as_it_was_leaves_no_event(jobrunner: Commands, database: Databa
     jobrunner(*HOURLY)
     before = database.query("SELECT * FROM job_definitions")
     assert jobrunner("schedule", "edit", "n", "--cron", " @hourly ", "--overlap", "skip").stdout == (
-        "schedule n: as it was\n"
+        "schedule n: not changed\n"
     )
     assert database.query("SELECT * FROM job_definitions") == before
     assert events(database, "edit schedule") == []

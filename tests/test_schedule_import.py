@@ -91,7 +91,7 @@ def test_what_ran_under_cron_runs_the_same_under_ticks(
 
     app.imports = ""
     done = from_crontab(jobrunner, crontabs["tick"], "-o", app.path("jobrunner.toml"))
-    assert "19 lines: 12 jobs, 0 not taken over, 6 variables" in done.stderr
+    assert "19 lines: 12 jobs, 0 not imported, 6 variables" in done.stderr
     jobrunner("apply")
     database.move_clock(timedelta(minutes=1))
     user = pwd.getpwuid(os.getuid())
@@ -120,7 +120,7 @@ def test_the_entries_are_printed_and_the_report_goes_to_stderr(jobrunner: Comman
     jobs = tomllib.loads(done.stdout)["jobs"]
     assert (jobs["backup"]["shell"], jobs["backup"]["command"]) == (True, "backup a")
     assert jobs["backup"]["cwd"] == pwd.getpwuid(os.getuid()).pw_dir
-    assert "2 lines: 1 job, 0 not taken over, 0 variables, 1 comment, 0 blank" in done.stderr
+    assert "2 lines: 1 job, 0 not imported, 0 variables, 1 comment, 0 blank" in done.stderr
 
 
 def test_what_was_printed_is_applied_and_runs(jobrunner: Commands, app: App, database: Database) -> None:
@@ -139,7 +139,7 @@ def test_a_line_that_stays_behind_is_listed_and_the_exit_status_is_1(jobrunner: 
     done = from_crontab(jobrunner, "@reboot a\n0 5 * * * b\n", check=False)
     assert done.returncode == 1
     assert set(tomllib.loads(done.stdout)["jobs"]) == {"b"}
-    assert "line 1: not taken over: " in done.stderr
+    assert "line 1: not imported: " in done.stderr
 
 
 def test_entries_are_added_below_what_a_file_says(jobrunner: Commands, tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ def test_an_import_adds_to_an_earlier_one_what_that_has_not(jobrunner: Commands,
     before = file.read_text()
     again = from_crontab(jobrunner, lines, "-o", file)
     assert file.read_text() == before
-    assert f"line 2: mine: in {file} already, and left as it is" in again.stderr
-    assert "3 lines: 0 jobs, 2 there already, 0 not taken over, 1 variable" in again.stderr
+    assert f"line 2: mine: already in {file}, not changed" in again.stderr
+    assert "3 lines: 0 jobs, 2 already there, 0 not imported, 1 variable" in again.stderr
     more = from_crontab(jobrunner, f"{lines}0 7 * * * mine\n", "-o", file)
     assert "line 4: mine_3" in more.stderr
-    assert "share this host's places" in more.stderr
+    assert "at most JOBRUNNER_CONCURRENCY" in more.stderr
     assert {name: job.get("schedule") for name, job in tomllib.loads(file.read_text())["jobs"].items()} == {
         "mine": None,
         "mine_2": "0 5 * * *",
@@ -229,7 +229,7 @@ def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Command
     # On most hosts that user has no home folder, which stops no job under cron either.
     home = pwd.getpwnam("nobody").pw_dir
     assert job["cwd"] == (home if os.path.isdir(home) else "/")
-    assert "line 1: not taken over: it runs as root" in done.stderr
+    assert "line 1: not imported: it runs as root" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--user", "no such user"), ("--timezone", "Europe/Berln"), ("--user", "\udcff")])
@@ -275,7 +275,7 @@ def test_a_job_that_is_not_utf_8_is_listed(jobrunner: Commands, tmp_path: Path) 
     file.write_bytes(b"0 5 * * * a\n0 6 * * * t\xe4glich\n")
     done = jobrunner("schedule", "import", file, check=False)
     assert (done.returncode, set(tomllib.loads(done.stdout)["jobs"])) == (1, {"a"})
-    assert "line 2: not taken over: it is not UTF-8" in done.stderr
+    assert "line 2: not imported: it is not UTF-8" in done.stderr
 
 
 def test_a_text_for_standard_input_stands_in_the_place_of_the_payload(jobrunner: Commands, app: App) -> None:

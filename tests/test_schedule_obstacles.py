@@ -89,7 +89,7 @@ def test_a_clock_that_was_ahead_once_silences_no_schedule_for_good(jobrunner: Co
     assert jobrunner("schedule", "next", "n", "--json").json()[0]["utc"] == "2026-05-01T16:00:00Z"
     told = jobrunner("schedule", "resume", "n", "--from", "now").stdout
     assert (
-        "schedule n: not paused; slots up to 2026-05-01 15:00:00Z, where a clock was ahead, are looked at again" in told
+        "schedule n: not paused; slots up to 2026-05-01 15:00:00Z are expanded again, because a clock was ahead" in told
     )
     assert "next slot 2026-05-01 14:00:00Z" in told
     assert (problem(jobrunner), problem(jobrunner, "ends") is None) == (None, False)

@@ -120,7 +120,7 @@ def test_after_a_restored_backup_no_slot_until_now_is_made_again(jobrunner: Comm
         "schedule a: not paused; next slot 2026-05-01 16:00:00Z; 2 slots passed over",
         "schedule b: not paused; next slot 2026-05-01 16:00:00Z; 2 slots passed over",
         "schedule asleep: resumed; next slot 2026-05-01 16:00:00Z; 3 slots passed over",
-        "going on from now: 3",
+        "active from now: 3",
     ]
     tick(jobrunner)
     for name in ("a", "b"):

@@ -34,8 +34,8 @@ def test_show_says_in_plain_words_what_was_declared(jobrunner: Commands, databas
     assert "Monday" in found["in words"]
     assert found["payload"] == '{"to": "ops"}'
     assert found["kept in"] == "a command"
-    assert found["misfire"].endswith("at most 100 at once, none later than 6h")
-    assert found["overlap"] == "queue: one run waits while another is at work"
+    assert found["misfire"].endswith("at most 100 at once, none after 6h")
+    assert found["overlap"] == "queue: one run waits while another is running"
     assert "10m" in found["start deadline"]
     assert "1m30s" in found["jitter"]
     assert found["max runs"] == "0 of 5 made"
@@ -98,7 +98,7 @@ def test_show_tells_who_paused_and_since_when(jobrunner: Commands, database: Dat
     jobrunner("schedule", "resume", "n")
     database.move_clock(timedelta(hours=1))
     database.execute("UPDATE job_definitions SET paused_at = ?", [database.now()])
-    assert fields(jobrunner("schedule", "show", "n").stdout)["paused"].endswith("by somebody unknown")
+    assert fields(jobrunner("schedule", "show", "n").stdout)["paused"].endswith("by an unknown user")
 
 
 def test_a_removed_schedule_is_shown_and_listed_when_asked_for(jobrunner: Commands, database: Database) -> None:

@@ -103,7 +103,7 @@ def test_every_question_about_an_interval_gets_the_same_answer(text: str, after:
         ("every 367d", "too long; an interval lies between 1m and 366d"),
         ("every 9999999999d", "too long"),
         ("every 90500ms", "a fraction of a second; write whole seconds"),
-        ("every 10m starting 2026-01-01T09:00:00Z", "after 'every' comes one length, and 'from' with one instant"),
+        ("every 10m starting 2026-01-01T09:00:00Z", "after 'every' comes one length, then optionally 'from'"),
         ("every 10m from", "after 'every' comes one length"),
         ("every 10m from 2026-01-01T09:00:00", "has no offset; write 2026-01-01T09:00:00Z for UTC"),
         ("every 10m from 2026-01-01", "is not an instant; write 2026-01-01T09:00:00Z"),

@@ -66,7 +66,7 @@ def test_everything_said() -> None:
         ({"ends_at": datetime(2027, 1, 1)}, "ends_at must be an instant with its offset"),
         ({"ends_at": "tomorrow"}, "ends_at"),
         ({"ends_at": 5}, "ends_at"),
-        ({"ends_at": "9999-12-31T23:59:59-12:00"}, "ends_at is beyond the calendar"),
+        ({"ends_at": "9999-12-31T23:59:59-12:00"}, "ends_at is outside the calendar"),
         ({"misfire": "all", "overlap": "replace"}, "contradict each other"),
     ],
     ids=lambda value: str(value)[:40],
