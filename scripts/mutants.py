@@ -60,22 +60,22 @@ LOCKED = "tests/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
-MEANWHILE = f"{AT_ONCE}::test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovered_or_pruned"
-REFERRED = f"{LOCKED}::test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way"
-TOLD_APART = f"{LOCKED}::test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other"
+MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
+REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
+TOLD_APART = f"{LOCKED}::test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other"
 ISOLATION = (
-    f"{AT_ONCE}::test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_changed_as_any_other"
+    f"{AT_ONCE}::test_stricter_default_isolation_skips_changed_rows_like_any_other"
 )
 STOPPED_ONLY = f"{AT_ONCE}::test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped"
 AGE = f"{BEATS}::test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent"
-AGE_ALONG = f"{BEATS}::test_the_age_of_a_lease_is_counted_likewise_where_a_claim_or_a_finalize_renews_it"
+AGE_ALONG = f"{BEATS}::test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it_was_sent"
 FENCE = f"{BEATS}::test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_before_its_end"
 STALL = f"{BEATS}::test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on"
 AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
 STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run"
-ASKED_FOR = f"{AT_ONCE}::test_a_suspect_is_claimed_only_by_who_asks_for_it_alone"
+ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone"
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
-ALONE = f"{POISON}::test_a_suspect_is_started_alone_in_its_tick"
+ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 
 NOTED = "        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)\n"
 LOOKED = """\
@@ -111,7 +111,7 @@ MUTATIONS = (
         f"{STORE}/claims.py",
         "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
         "columns.id.in_(select(picked.c.id)))",
-        [MEANWHILE, "tests/test_overlap.py::test_two_claims_that_do_not_see_each_other_take_one_run"],
+        [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
         "the lock holds what the view has found; the UPDATE asks again so that no run has two owners if it ever failed",
     ),
     # Recovery.
@@ -235,28 +235,28 @@ MUTATIONS = (
         f"{STORE}/finalize.py",
         "held.pop(lease, None)",
         "held.get(lease)",
-        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+        [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
         "what recovery has ended is taken for applied",
         f"{STORE}/finalize.py",
         'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
         'columns.worker == bindparam("worker"), bindparam("expired") != ""',
-        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+        [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
         "a group not parted after a lost connection",
         "jobrunner/worker/finalizer.py",
         "                    write.group_size = 1\n",
         "                    pass\n",
-        [f"{AT_ONCE}::test_a_run_that_costs_each_write_its_connection_costs_only_its_own"],
+        [f"{AT_ONCE}::test_run_that_breaks_the_connection_of_its_write_harms_no_other_run"],
     ),
     Mutation(
         "a group not parted after an error",
         "jobrunner/worker/finalizer.py",
         "            write.group_size = max(1, len(group) // 2)\n",
         "            pass\n",
-        ["tests/test_finalize_groups.py::test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back"],
+        ["tests/test_finalize_groups.py::test_unwritable_result_does_not_hold_back_its_group"],
     ),
     # Transactions.
     Mutation(
@@ -272,14 +272,14 @@ MUTATIONS = (
         f"{STORE}/overlap.py",
         "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
         "    return older.order_by(columns.id)",
-        [f"{AT_ONCE}::test_what_is_about_to_be_replaced_is_not_claimed_any_more"],
+        [f"{AT_ONCE}::test_run_being_replaced_is_not_claimed"],
     ),
     Mutation(
         "prune without its lock",
         f"{STORE}/ticks.py",
         "        .limit(limit)\n        .with_for_update(skip_locked=True)\n    )\n    if besides:",
         "        .limit(limit)\n    )\n    if besides:",
-        [MEANWHILE, f"{AT_ONCE}::test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried"],
+        [MEANWHILE, f"{AT_ONCE}::test_run_is_not_pruned_after_its_retry_was_confirmed"],
     ),
     Mutation(
         "prune of runs that are not finished",
@@ -380,7 +380,7 @@ MUTATIONS = (
 )
 
 
-class Ground:
+class MutationSandbox:
     """A copy of the package, and an environment that imports it instead of the checkout and all else as it is here."""
 
     def __init__(self, folder: Path) -> None:
@@ -449,12 +449,12 @@ class Ground:
         return Path(done.stdout.strip()).is_relative_to(self.copy)
 
 
-def decision(ground: Ground, mutation: Mutation) -> tuple[str, bool]:
+def decision(sandbox: MutationSandbox, mutation: Mutation) -> tuple[str, bool]:
     """What to say of it, and whether it is as it should be."""
     if problem := mutation.problem():
         return problem, False
-    with ground.changed(mutation):
-        killer = ground.first_failure(mutation.tests)
+    with sandbox.changed(mutation):
+        killer = sandbox.first_failure(mutation.tests)
     if killer is None:
         return (f"survived: {mutation.reason}", True) if mutation.reason else ("SURVIVED", False)
     said = f"killed by {killer}"
@@ -467,15 +467,15 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         sys.exit(f"no mutation is named {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        ground = Ground(Path(folder))
-        if not ground.imports_the_copy():
+        sandbox = MutationSandbox(Path(folder))
+        if not sandbox.imports_the_copy():
             sys.exit("the tests would import another jobrunner than the changed one")
         chosen = [each for each in MUTATIONS if not names or each.name in names]
-        if broken := ground.first_failure(sorted({test for each in chosen for test in each.tests})):
+        if broken := sandbox.first_failure(sorted({test for each in chosen for test in each.tests})):
             sys.exit(f"{broken} fails without any change")
         is_good = True
         for mutation in chosen:
-            said, is_right = decision(ground, mutation)
+            said, is_right = decision(sandbox, mutation)
             is_good = is_good and is_right
             print(f"{mutation.name}: {said}", flush=True)
     return 0 if is_good else 1

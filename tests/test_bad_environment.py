@@ -1,4 +1,4 @@
-"""Whatever the environment's variables say, every command works, and what is not ASCII arrives as it was."""
+"""Every command works with any environment variables, and text that is not ASCII arrives unchanged."""
 
 import os
 import pty
@@ -39,7 +39,7 @@ VARIABLES = {
 
 @pytest.mark.long(sample=6)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
-def test_every_command_works_whatever_the_variables_say(
+def test_every_command_works_with_any_locale_variables(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]
 ) -> None:
     letters(app)
@@ -114,7 +114,7 @@ def test_a_current_folder_that_is_gone(jobrunner: Commands, app: App, database: 
 
 
 @sqlite_only
-def test_the_current_folder_shadows_nothing_that_a_tick_imports(
+def test_modules_in_the_current_folder_shadow_no_import_of_a_tick(
     jobrunner: Commands, app: App, tmp_path: Path, database: Database
 ) -> None:
     """Beside test_cli_commands: modules of ours, of the standard library and of the application."""

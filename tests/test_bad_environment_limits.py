@@ -18,7 +18,7 @@ def nothing_is_lost(jobrunner: Commands, database: Database, enqueued: int) -> N
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'dead'") == enqueued
 
 
-def test_few_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
+def test_commands_work_or_report_too_few_file_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """Enough for a database, not for a child beside it."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
@@ -28,7 +28,9 @@ def test_few_descriptors(jobrunner: Commands, app: App, database: Database) -> N
     nothing_is_lost(jobrunner, database, 1)
 
 
-def test_hardly_any_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
+def test_commands_with_almost_no_file_descriptors_end_in_one_line(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     """What it is that cannot be opened depends on the system's libraries; that it ends in one line does not."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
@@ -52,7 +54,9 @@ def few_processes(limit: int) -> str:
 
 @pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
-def test_few_processes(jobrunner: Commands, app: App, database: Database, limit: int, fails: list[str]) -> None:
+def test_commands_work_or_report_too_few_processes(
+    jobrunner: Commands, app: App, database: Database, limit: int, fails: list[str]
+) -> None:
     """1: no thread and no child; 2: the watch but no heartbeat; 3: both threads of a tick, but no child beside."""
     if os.geteuid() != 0:
         fails = NEEDS_A_CHILD  # who runs the tests has more processes already
@@ -115,7 +119,9 @@ def test_a_library_that_cannot_be_loaded_is_one_line(jobrunner: Commands, tmp_pa
 @sqlite_only
 @pytest.mark.promise("P1", on="sqlite")
 @pytest.mark.parametrize("blocks", [0, 8, 64])
-def test_files_that_may_not_grow(jobrunner: Commands, app: App, database: SQLiteDatabase, blocks: int) -> None:
+def test_file_size_limit_is_reported_in_one_line(
+    jobrunner: Commands, app: App, database: SQLiteDatabase, blocks: int
+) -> None:
     """`ulimit -f`: the write fails, or the kernel kills; either way the file is whole and the run is there."""
     letters(app)
     jobrunner(*COMMANDS["enqueue"])
@@ -131,9 +137,7 @@ def test_files_that_may_not_grow(jobrunner: Commands, app: App, database: SQLite
 
 
 @postgresql_only
-def test_local_files_that_may_not_grow_are_no_matter_to_a_server(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_file_size_limit_does_not_affect_a_database_server(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
     all_are_civil(jobrunner, 'ulimit -f 0 && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"

@@ -29,7 +29,7 @@ def add(jobrunner: Commands, name: str, *words: str, env: dict[str, str]) -> str
     return done.stdout + done.stderr
 
 
-def test_the_package_alone_serves(jobrunner: Commands, app: App, database: Database) -> None:
+def test_tzdata_package_alone_is_enough(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *BERLIN, env=PACKAGE_ONLY)
     all_are_civil(jobrunner, env=PACKAGE_ONLY)
@@ -58,7 +58,7 @@ def test_utc_needs_no_time_zone_database(
 
 
 @pytest.mark.promise("P12")
-def test_a_lost_time_zone_database_costs_no_slot(
+def test_lost_time_zone_database_loses_no_slot(
     jobrunner: Commands, app: App, database: Database, neither: dict[str, str]
 ) -> None:
     """The problem is shown, the other schedules go on, and once it is back the slots are caught up."""

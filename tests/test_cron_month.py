@@ -1,4 +1,4 @@
-"""What cron would mail: nothing in a month of healthy ticks, and one line for each tick without a database."""
+"""What cron would mail: nothing in a month of healthy ticks, and one line per tick without a database."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""How often handlers really run, by a ledger outside the database: once; after a kill no more than a group twice."""
+"""How often handlers really run, counted outside the database: once; after a kill at most one group runs twice."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ def runs_more_than_once(ledger: Path) -> int:
 
 
 @pytest.mark.promise("P1", "P7")
-def test_a_tick_killed_in_a_busy_drain_has_no_more_than_a_group_done_twice(
+def test_tick_killed_while_it_is_busy_repeats_at_most_one_group(
     jobrunner: Commands, database: Database, ledger: Path
 ) -> None:
     insert_due(database, 4_000)

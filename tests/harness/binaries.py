@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: in the wheel of the test group, else in Debian's folder."""
+"""Finds PostgreSQL's programs: in the wheel of the test group, else in Debian's folder."""
 
 import importlib.util
 import os

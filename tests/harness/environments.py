@@ -1,4 +1,4 @@
-"""Commands in surroundings that cron, a container or a bad day may give them."""
+"""Runs commands in unusual environments, such as those of cron or a container."""
 
 import os
 import subprocess

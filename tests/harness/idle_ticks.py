@@ -1,4 +1,4 @@
-"""What tests of the idle tick ask: which modules a tick imported, and what it left behind."""
+"""Helpers for the tests of the idle tick: the modules that a tick imported, and the rows that it wrote."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Every call of the store that sends a statement, each with what makes it send all of them."""
+"""Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

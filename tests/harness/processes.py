@@ -1,4 +1,4 @@
-"""Which processes belong to a test, what they are doing, and their end."""
+"""Finds the processes of a test, reports their state, and ends them."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The hand: whatever happens to runs, each is in one phase, and its numbers are those of its runs."""
+"""The hand: each run is in one phase, and the counts agree with the runs."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -90,7 +90,7 @@ def test_a_run_that_may_have_begun_goes_back_only_from_working_or_stopping() -> 
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*Phase, None])), max_size=60))
-def test_its_numbers_are_those_of_its_runs_whatever_happens(steps: list[tuple[int, Phase | None]]) -> None:
+def test_counts_of_the_hand_agree_with_its_runs(steps: list[tuple[int, Phase | None]]) -> None:
     hand, runs = hand_with(5)
     runs[1].takes_permit = False
     gone: set[RunInHand] = set()

@@ -1,4 +1,4 @@
-"""Plain intervals: counted in real time from a stated instant, by whoever and whenever they are asked."""
+"""Plain intervals: counted in real time from a fixed instant, with the same slots for every caller."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ intervals = st.one_of(
 
 @quickly
 @given(intervals, instants, st.floats(0, 2000))
-def test_every_question_about_an_interval_gets_the_same_answer(text: str, after: datetime, hours: float) -> None:
+def test_methods_of_an_interval_agree_with_each_other(text: str, after: datetime, hours: float) -> None:
     recurrence, until = Recurrence(text, "Europe/Dublin"), after + hours * HOUR
     asked, at = [], recurrence.next_after(after)
     while at is not None and at <= until and len(asked) < 200:

@@ -1,4 +1,4 @@
-"""What is refused, in one line that names the field and what would be right."""
+"""Refused expressions: one line names the field and the correction."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_refused_expressions(expression: str, told: str) -> None:
 @pytest.mark.parametrize(
     "text", ["* 22-2 * * *", "*5 * * * *", "1.5 * * * *", "*-5 * * * *", "1-5-7 * * * *", "1;2 * * * *"]
 )
-def test_what_is_refused_as_misread_the_daemon_would_have_taken(text: str) -> None:
+def test_expressions_refused_as_misread_are_accepted_by_cron(text: str) -> None:
     vixie.read(text)
 
 
@@ -123,7 +123,7 @@ def test_what_is_refused_as_misread_the_daemon_would_have_taken(text: str) -> No
         "5-05/2 0 * * mon-1/3",
     ],
 )
-def test_what_debian_takes_and_means_is_taken(text: str) -> None:
+def test_expressions_that_debian_reads_as_meant_are_accepted(text: str) -> None:
     expected = vixie.fired(vixie.read(text), LEAP_DAY)
     assert list(Recurrence.parse(text).slots(utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))) == expected
 

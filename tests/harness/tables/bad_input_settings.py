@@ -1,4 +1,4 @@
-"""The rest of the table of bad inputs: times, numbers, keys, schedules, settings, command lines."""
+"""The table of bad inputs, continued: times, numbers, keys, schedules, settings, command lines."""
 
 from harness.tables.bad_input import ESCAPES, HERE, NOT_UTF8, SQL, SURROGATE, Bad, Section, enqueue, schedule
 

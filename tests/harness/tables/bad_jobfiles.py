@@ -1,4 +1,4 @@
-"""The table of mistakes in a jobrunner.toml: what it says, and what the one line of the refusal must hold."""
+"""The table of mistakes in a jobrunner.toml, with the words that each refusal must contain."""
 
 GOOD = "[jobs.x]\ncommand = ['/bin/true']\n"
 SECRET = "s3cr3t"

@@ -1,4 +1,4 @@
-"""Which slots of a year fall into a gap or a fold of the zone, and what becomes of each: as it really comes."""
+"""Local times in a gap or a fold of a zone: the reported effects agree with the slots."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_slots_in_gaps_and_folds(text: str, zone: str, expected: list[str]) -> N
     assert told(text, zone) == expected
 
 
-def test_a_day_that_was_left_out_is_a_correction() -> None:
+def test_skipped_day_in_samoa_is_a_correction() -> None:
     assert told("0 12 * * *", "Pacific/Apia", "2011-12-01")[0] == "12-30 12:00-12:00 1 correction"
 
 
 @pytest.mark.parametrize("text", ["30 2 * * *", "0,20,40 0-3 * * *", "*/20 * * * *", "15 23 * * *"])
 @pytest.mark.parametrize("zone", [BERLIN, LORD_HOWE, SANTIAGO, TROLL, "Africa/Cairo", "Africa/Casablanca"])
-def test_what_is_told_is_what_comes(text: str, zone: str) -> None:
+def test_reported_dst_effects_agree_with_the_slots(text: str, zone: str) -> None:
     """The effect is compared with the slots themselves."""
     recurrence = Recurrence.parse(text, zone)
     for each in found(text, zone):

@@ -1,4 +1,4 @@
-"""Whatever a handler has said of itself, and whatever was written by hand: it is stored within bounds, and shown."""
+"""Any value that a handler reports or a person writes by hand is stored within limits and shown."""
 
 import json
 from contextlib import redirect_stdout
@@ -60,7 +60,7 @@ def found(value: Any) -> dict[str, Any]:
 
 @given(st.one_of(VALUES, DEEP))
 @example('{"done": 1' + "0" * 400 + "}")
-def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
+def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:
         status._show(found(value))
@@ -71,7 +71,7 @@ def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
 
 
 @given(st.floats(0, timedelta(days=3660).total_seconds()))
-def test_any_length_of_time_that_a_database_takes_is_shown(seconds: float) -> None:
+def test_any_duration_in_the_database_is_shown(seconds: float) -> None:
     assert views._duration(seconds)
 
 
@@ -104,9 +104,7 @@ def far(ctx: Context, path: str):
 
 
 @pytest.mark.promise("P14")
-def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_forged_messages_are_stored_within_the_limits(jobrunner: Commands, app: App, database: Database) -> None:
     """30 MB of result and of traceback were stored: the limits were the child's only."""
     app.add(FORGED)
     runs = {outcome: queue(database, "liar", {"outcome": outcome}) for outcome in ("succeeded", "failed")}
@@ -116,7 +114,7 @@ def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
         assert len(stored) < 100_000, outcome
 
 
-def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
+def test_text_of_a_handler_is_cut_when_it_is_stored() -> None:
     large = "x" * 30_000_000
     fitted = fit(
         AttemptResult(Outcome.FAILED, error_type=large, error=large, traceback=large, output=large, result=large)
@@ -129,9 +127,7 @@ def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
     assert fit_report({"progress": {"done": 10**400}}) == {"progress": {"done": 10**400}}
 
 
-def test_progress_beyond_every_float_is_shown_while_the_run_is_at_work(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_progress_larger_than_a_float_is_shown(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(FORGED)
     queue(database, "far", {"path": str(app.path("go"))})
     tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "200ms"})

@@ -1,4 +1,4 @@
-"""Places that are not there, read-only, full, or open to everybody: users without a home, disks, umasks."""
+"""Folders that are missing, read-only, full, or writable by all: users without a home, disks, umasks."""
 
 import os
 import stat
@@ -112,9 +112,7 @@ def test_a_log_file_on_a_read_only_disk_stops_the_tick_before_it_claims(
 
 
 @postgresql_only
-def test_a_host_that_is_read_only_altogether_ticks(
-    jobrunner: Commands, app: App, database: Database, tmp_path: Path
-) -> None:
+def test_tick_works_on_a_read_only_host(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
     """A container with a read-only root: application, state, home and temporary folder."""
     letters(app)
     env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
@@ -128,7 +126,9 @@ def test_a_host_that_is_read_only_altogether_ticks(
     assert database.value("SELECT output FROM job_attempts").startswith("printed")
 
 
-def test_nothing_temporary_can_be_written(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
+def test_tick_works_without_a_writable_temporary_folder(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
     """Nor is there a /proc; the state folder is where it is when nothing is set."""
     letters(app)
     disk = tmp_path / "disk"
@@ -143,7 +143,7 @@ def test_nothing_temporary_can_be_written(jobrunner: Commands, app: App, databas
 
 @sqlite_only
 @pytest.mark.promise("P1", on="sqlite")
-def test_a_disk_that_runs_full_under_a_run_loses_nothing(
+def test_disk_that_fills_during_a_run_loses_no_run(
     jobrunner: Commands, app: App, database: SQLiteDatabase, tmp_path: Path
 ) -> None:
     """The handler itself fills it, so its finalize cannot be written; with room again its attempt is charged."""
@@ -192,7 +192,9 @@ def test_a_disk_that_runs_full_under_a_run_loses_nothing(
 
 @sqlite_only
 @pytest.mark.parametrize("umask", ["000", "777"])
-def test_what_is_made_is_private_whatever_the_umask(jobrunner: Commands, app: App, tmp_path: Path, umask: str) -> None:
+def test_created_files_are_private_whatever_the_umask(
+    jobrunner: Commands, app: App, tmp_path: Path, umask: str
+) -> None:
     """000: the folders above the database's, writable for all, let anybody put another in its place. 777: nothing
     could be opened a second time by its owner."""
     home = tmp_path / "me"
