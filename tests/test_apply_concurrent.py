@@ -139,6 +139,7 @@ def many(ctx: Context, number: int): ...
 """
 
 
+@pytest.mark.either_database
 def test_apply_writes_a_thousand_schedules(jobrunner: Commands, app: App, database: Database) -> None:
     """Declared, changed, expanded and disabled in one transaction each, in seconds."""
     go_to(database, utc(2026, 5, 1, 12))

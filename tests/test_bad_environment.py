@@ -37,6 +37,7 @@ VARIABLES = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.long(sample=6)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
 def test_every_command_works_with_any_locale_variables(
@@ -106,6 +107,7 @@ def test_a_file_with_letters_in_its_name_is_found_in_any_locale(jobrunner: Comma
     assert (tmp_path / "protokoll-größe").read_text()
 
 
+@pytest.mark.either_database
 def test_a_current_folder_that_is_gone(jobrunner: Commands, app: App, database: Database) -> None:
     """A deploy replaces it while cron's shell stands in it."""
     letters(app)

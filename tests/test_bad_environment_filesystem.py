@@ -32,6 +32,7 @@ def tree(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+@pytest.mark.either_database
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:
     """As in a container that was given any user id. Its own folders and database are enough."""
     letters(app)
@@ -99,6 +100,7 @@ def test_a_database_file_on_a_read_only_disk(
     assert '"succeeded"' in jobrunner("show", 1, "--json", env=env).stdout
 
 
+@pytest.mark.either_database
 def test_a_log_file_on_a_read_only_disk_stops_the_tick_before_it_claims(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_tick_works_on_a_read_only_host(jobrunner: Commands, app: App, database:
     assert database.value("SELECT output FROM job_attempts").startswith("printed")
 
 
+@pytest.mark.either_database
 def test_tick_works_without_a_writable_temporary_folder(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:

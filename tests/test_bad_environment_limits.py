@@ -18,6 +18,7 @@ def nothing_is_lost(jobrunner: Commands, database: Database, enqueued: int) -> N
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'dead'") == enqueued
 
 
+@pytest.mark.either_database
 def test_commands_work_or_report_too_few_file_descriptors(jobrunner: Commands, app: App, database: Database) -> None:
     """Enough for a database, not for a child beside it."""
     letters(app)
@@ -28,6 +29,7 @@ def test_commands_work_or_report_too_few_file_descriptors(jobrunner: Commands, a
     nothing_is_lost(jobrunner, database, 1)
 
 
+@pytest.mark.either_database
 def test_commands_with_almost_no_file_descriptors_end_in_one_line(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
@@ -52,6 +54,7 @@ def few_processes(limit: int) -> str:
     return f'{prlimit} setpriv --reuid={user} --regid={user} --clear-groups {capable} "$@"'
 
 
+@pytest.mark.either_database
 @pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
 def test_commands_work_or_report_too_few_processes(
@@ -67,6 +70,7 @@ def test_commands_work_or_report_too_few_processes(
     nothing_is_lost(jobrunner, database, 1 if "enqueue" in fails else 2)
 
 
+@pytest.mark.either_database
 def test_a_handler_module_that_wants_more_memory_than_there_is(
     jobrunner: Commands, app: App, database: Database
 ) -> None:

@@ -47,6 +47,7 @@ def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, nam
     assert "No space left on device" in done.stderr
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["plain", "json"])
 def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     jobrunner: Commands, database: Database, form: list[str]
@@ -60,6 +61,7 @@ def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     assert database.query("SELECT id FROM job_runs") == [{"id": 1}]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&- 2>/dev/full"])
 def test_change_whose_output_cannot_be_written_is_still_done(
     jobrunner: Commands, database: Database, redirection: str

@@ -29,6 +29,7 @@ def add(jobrunner: Commands, name: str, *words: str, env: dict[str, str]) -> str
     return done.stdout + done.stderr
 
 
+@pytest.mark.either_database
 def test_tzdata_package_alone_is_enough(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *BERLIN, env=PACKAGE_ONLY)
@@ -45,6 +46,7 @@ def test_a_host_without_a_time_zone_database_says_what_to_install(
     assert database.query("SELECT id FROM job_definitions") == []
 
 
+@pytest.mark.either_database
 def test_utc_needs_no_time_zone_database(
     jobrunner: Commands, app: App, database: Database, neither: dict[str, str]
 ) -> None:

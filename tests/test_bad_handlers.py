@@ -66,6 +66,7 @@ def refuse(jobrunner: Commands, database: Database, imports: str, *says: str) ->
     wait_for(lambda: jobrunner.leftover_processes() == [], 10, jobrunner.describe_leftovers)
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_module_is_named_by_every_command_that_needs_it(
     what: str, jobrunner: Commands, app: App, database: Database

@@ -61,6 +61,7 @@ def complaints(done: "subprocess.CompletedProcess[bytes]", bad: Bad) -> list[str
     return [complaint for complaint, is_fine in checks.items() if not is_fine]
 
 
+@pytest.mark.either_database
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_bad_input_is_refused_in_one_line_and_leaves_no_row(

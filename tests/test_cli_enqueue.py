@@ -207,6 +207,7 @@ BAD = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     refused = jobrunner("enqueue", "echo", *words, check=False)

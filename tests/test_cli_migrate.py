@@ -155,6 +155,7 @@ def test_missing_tables_are_reported_with_the_remedy(jobrunner: Commands, empty:
         assert empty.query("SELECT name FROM sqlite_master") == []
 
 
+@pytest.mark.either_database
 @every_command
 @pytest.mark.parametrize(
     ("change", "remedy"),

@@ -66,6 +66,7 @@ ODD = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_module_that_cannot_be_imported_is_named_and_its_runs_wait(
@@ -107,6 +108,7 @@ def test_a_missing_module_is_named_after_two_tries(jobrunner: Commands, app: App
     assert "nowhere_to_be_found" in jobrunner.status()["handlers_problem"]
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", ODD)
 def test_module_that_misbehaves_at_import_harms_no_tick(

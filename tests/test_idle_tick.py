@@ -63,6 +63,7 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("how", ["flag", "joined flag", "environment", "env file", "configuration file"])
 def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
@@ -87,6 +88,7 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     assert short == full
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("words", "env"),
     [
@@ -140,6 +142,7 @@ def test_every_ten_minutes_an_idle_tick_prunes(jobrunner: Commands, database: Da
     assert left["counts"] == {"pruned": 1}
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("env", "setting"),
     [
@@ -160,6 +163,7 @@ def test_wrong_setting_is_reported_by_an_idle_tick(
     assert trails(database) == []
 
 
+@pytest.mark.either_database
 def test_idle_tick_checks_commands_but_writes_no_limits(jobrunner: Commands, app: App, database: Database) -> None:
     app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = ["true"]\nmax_waiting = 1\n')
     assert "sqlalchemy" not in tick(jobrunner).imported

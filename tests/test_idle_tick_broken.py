@@ -28,6 +28,7 @@ def told_alike(jobrunner: Commands, code: int, url: str | None = None) -> str:
     return short.said
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     "damage",
     [

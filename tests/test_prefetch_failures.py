@@ -264,6 +264,7 @@ def check_no_run_is_lost(jobrunner: Commands, app: App, database: Database, bad:
     assert_consistent(database)
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P1", "P8")
 @pytest.mark.parametrize("act", ["read", "close", "shut down", "write", "forge", "forge both"])
 def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(

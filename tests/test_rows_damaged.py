@@ -191,6 +191,7 @@ def test_times_of_a_schedule_at_the_ends_of_the_calendar_stop_no_other(jobrunner
     at_every_command(jobrunner)
 
 
+@pytest.mark.either_database
 def test_unexpected_texts_and_types_in_rows_are_shown_safely(jobrunner: Commands, database: Database) -> None:
     texts = ("job_type", "locked_by", "host", "lease_token", "last_error", "error_type", "idempotency_key", "output")
     runs = [running(database, column, ESCAPES[:32]) for column in texts]

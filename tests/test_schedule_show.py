@@ -121,6 +121,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(("column", "value"), BROKEN.items())
 def test_schedule_show_prints_a_problem_before_a_tick_has_found_it(
     jobrunner: Commands, database: Database, column: str, value: str
@@ -156,6 +157,7 @@ WORDS = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("command", NAMED)
 def test_unknown_schedule_name_is_refused_with_the_nearest_name(
     jobrunner: Commands, database: Database, command: str

@@ -37,6 +37,7 @@ def expected(slots: Iterable[datetime], steps: list[datetime]) -> tuple[list[dat
 MONTH = {"night": "30 2 * * *", "quarters": "15,45 1-3 * * *", "real time": "0 */6 * * *", "monday": "0 9 * * mon"}
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("begin", "days"),
     [(utc(2026, 3, 13, 12), 15), (utc(2026, 3, 28, 12), 16), (utc(2026, 10, 23, 12), 5)],

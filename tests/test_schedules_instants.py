@@ -30,6 +30,7 @@ def add(jobrunner: Commands, name: str, cron: str, zone: str, *words: str, env: 
     jobrunner("schedule", "add", name, "--type", "echo", "--cron", cron, "--timezone", zone, *words, env=env)
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P3", "P12")
 @pytest.mark.parametrize("zone", SHIFTS)
 def test_seventy_minutes_after_a_shift_every_slot_is_seen_once(

@@ -109,6 +109,7 @@ def test_warm_tick_has_the_same_process_attributes_as_the_script(jobrunner: Comm
     assert warm == script
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_a_warm_command_as_it_ends_the_script(
     jobrunner: Commands, app: App, number: signal.Signals
