@@ -63,9 +63,7 @@ STORE = "jobrunner/store"
 MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
 REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
 TOLD_APART = f"{LOCKED}::test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other"
-ISOLATION = (
-    f"{AT_ONCE}::test_stricter_default_isolation_skips_changed_rows_like_any_other"
-)
+ISOLATION = f"{AT_ONCE}::test_stricter_default_isolation_skips_changed_rows_like_any_other"
 STOPPED_ONLY = f"{AT_ONCE}::test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped"
 AGE = f"{BEATS}::test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent"
 AGE_ALONG = f"{BEATS}::test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it_was_sent"
@@ -100,14 +98,14 @@ MUTATIONS = (
         [MEANWHILE],
     ),
     Mutation(
-        "claim that waits for a row that refers to a run",
+        "claim that waits for a row that references a run",
         f"{STORE}/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(skip_locked=True)",
         [REFERRED],
     ),
     Mutation(
-        "claim whose UPDATE does not ask again",
+        "claim whose UPDATE does not check again",
         f"{STORE}/claims.py",
         "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
         "columns.id.in_(select(picked.c.id)))",
@@ -138,49 +136,49 @@ MUTATIONS = (
     ),
     # The heartbeat.
     Mutation(
-        "beats while the main loop stands still",
+        "heartbeats while the main loop is stalled",
         "jobrunner/worker/heartbeat.py",
         "        if clock.elapsed() - self._step_at > self._lease_seconds / 2:\n            return False\n",
         "",
         [STALL],
     ),
     Mutation(
-        "no beat after a stall",
+        "no heartbeat after a stall",
         "jobrunner/worker/heartbeat.py",
         "        if stalled and len(self._hand):\n",
         "        if False:\n",
         [AFTER_STALL],
     ),
     Mutation(
-        "a beat's leases counted from its answer",
+        "leases of a heartbeat counted from its answer",
         "jobrunner/worker/heartbeat.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
-        "a claim's leases counted from its answer",
+        "leases of a claim counted from its answer",
         "jobrunner/worker/claimer.py",
         "        return self._take_in_hand(request, claim, sent_at)\n",
         "        return self._take_in_hand(request, claim, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
-        "a claim's renewals counted from its answer",
+        "renewals by a claim counted from its answer",
         "jobrunner/worker/claimer.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
-        "a finalize's renewals counted from its answer",
+        "renewals by a finalize counted from its answer",
         "jobrunner/worker/finalizer.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
-        "told that a lease is not renewed only at its end",
+        "a handler is asked to stop only at the end of its lease",
         "jobrunner/worker/heartbeat.py",
         "FENCE_SHARE = 0.75",
         "FENCE_SHARE = 1.0",
@@ -231,28 +229,28 @@ MUTATIONS = (
         [TOLD_APART],
     ),
     Mutation(
-        "a lease named twice is ended twice",
+        "a lease given twice is finalized twice",
         f"{STORE}/finalize.py",
         "held.pop(lease, None)",
         "held.get(lease)",
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
-        "what recovery has ended is taken for applied",
+        "a run ended by recovery is taken for finalized",
         f"{STORE}/finalize.py",
         'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
         'columns.worker == bindparam("worker"), bindparam("expired") != ""',
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
-        "a group not parted after a lost connection",
+        "a group not split after a lost connection",
         "jobrunner/worker/finalizer.py",
         "                    write.group_size = 1\n",
         "                    pass\n",
         [f"{AT_ONCE}::test_run_that_breaks_the_connection_of_its_write_harms_no_other_run"],
     ),
     Mutation(
-        "a group not parted after an error",
+        "a group not split after an error",
         "jobrunner/worker/finalizer.py",
         "            write.group_size = max(1, len(group) // 2)\n",
         "            pass\n",
@@ -297,14 +295,14 @@ MUTATIONS = (
     ),
     # Suspects.
     Mutation(
-        "a suspect not alone: others are claimed beside it",
+        "a quarantined run not alone: others are claimed with it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_at_work = self._is_quarantined_due = False\n",
         [ALONE],
     ),
     Mutation(
-        "a suspect not alone: the next one is claimed beside it",
+        "a quarantined run not alone: the next one is claimed with it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
@@ -312,7 +310,7 @@ MUTATIONS = (
         more=((LOOKED, ""),),
     ),
     Mutation(
-        "a suspect not noted as at work",
+        "a quarantined run not noted as running",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
@@ -320,7 +318,7 @@ MUTATIONS = (
         "the look before the next suspect is claimed sees it, too; the note spares the loop to turn in vain meanwhile",
     ),
     Mutation(
-        "no look at what is at work before a suspect is claimed",
+        "no check of running runs before a quarantined run is claimed",
         "jobrunner/worker/loop.py",
         LOOKED,
         "",
@@ -328,14 +326,14 @@ MUTATIONS = (
         "the note of the suspect at work says it, too; the look also sees one that still waits for its child",
     ),
     Mutation(
-        "suspects are claimed with the others",
+        "quarantined runs are claimed with the others",
         f"{STORE}/claims.py",
         "fits if quarantined else ~fits",
         "fits if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
     ),
     Mutation(
-        "a suspect only from its third crash on",
+        "a quarantine only from the third crash on",
         "jobrunner/lifecycle.py",
         "QUARANTINE_AFTER_EXPIRIES = 2",
         "QUARANTINE_AFTER_EXPIRIES = 3",
@@ -364,14 +362,14 @@ MUTATIONS = (
         [LIFE],
     ),
     Mutation(
-        "releases without end",
+        "releases without a limit",
         "jobrunner/lifecycle.py",
         "    if run.releases + 1 < MOST_RELEASES_IN_A_ROW:\n",
         "    if True:\n",
         [LIFE],
     ),
     Mutation(
-        "expiries that are not in a row are counted",
+        "expiries that are not consecutive are counted",
         "jobrunner/lifecycle.py",
         "expiries = run.lease_expiries + 1 if expired else 0",
         "expiries = run.lease_expiries + 1",
