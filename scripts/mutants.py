@@ -293,7 +293,7 @@ MUTATIONS = (
         "CREATE INDEX job_runs_slot ",
         [SLOT_TWICE],
     ),
-    # Suspects.
+    # Quarantined runs.
     Mutation(
         "a quarantined run not alone: others are claimed with it",
         "jobrunner/worker/loop.py",
@@ -315,7 +315,7 @@ MUTATIONS = (
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
         [ALONE],
-        "the look before the next suspect is claimed sees it, too; the note spares the loop to turn in vain meanwhile",
+        "the check before the next quarantined claim sees it, too; the note only saves useless steps of the loop",
     ),
     Mutation(
         "no check of running runs before a quarantined run is claimed",
@@ -323,7 +323,7 @@ MUTATIONS = (
         LOOKED,
         "",
         [ALONE],
-        "the note of the suspect at work says it, too; the look also sees one that still waits for its child",
+        "the note about a running quarantined run does it, too; the check also sees one that waits for its child",
     ),
     Mutation(
         "quarantined runs are claimed with the others",

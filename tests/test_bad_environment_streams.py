@@ -6,7 +6,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.environments import COMMANDS, is_civil, letters, run_in
+from harness.environments import COMMANDS, check_exit, letters, run_in
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
@@ -43,7 +43,7 @@ def test_every_command_survives_each_closed_stream(
 def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, name: str) -> None:
     jobrunner.enqueue("echo")
     done = run_in(jobrunner, 'exec "$@" >/dev/full', *COMMANDS[name])
-    is_civil(done, 1)
+    check_exit(done, 1)
     assert "No space left on device" in done.stderr
 
 

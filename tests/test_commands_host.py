@@ -173,16 +173,16 @@ def test_command_type_can_have_a_lower_limit_than_its_host(jobrunner: Commands, 
 @pytest.mark.promise("P7")
 def test_quarantined_command_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     with_handlers(app, f"[jobs.hold]\ncommand = {HOLD}\n[jobs.fine]\ncommand = {ECHO}\n")
-    suspect = queue(database, "hold", lease_expiries=2, attempts=2)
+    quarantined = queue(database, "hold", lease_expiries=2, attempts=2)
     others = [queue(database, each, priority=5) for each in ("fine", "append") * 2]
     tick = jobrunner.start("tick")
-    wait_for(lambda: at_work(app) == 1, 20, "the suspect is at work")
+    wait_for(lambda: at_work(app) == 1, 20, "the quarantined run is running")
     with pytest.raises(AssertionError):
         wait_for(lambda: database.value("SELECT count(*) FROM job_attempts"), 2)
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 1
     app.release("go")
     assert tick.wait(30) == 0
-    assert {status_of(database, run_id) for run_id in (suspect, *others)} == {"succeeded"}
+    assert {status_of(database, run_id) for run_id in (quarantined, *others)} == {"succeeded"}
 
 
 @pytest.mark.promise("P7", "P8")

@@ -52,7 +52,7 @@ def cancel_requested(database: Database) -> dict[str, object]:
     return {"cancel_requested_at": database.now()}
 
 
-def suspect(_: Database) -> dict[str, object]:
+def quarantined(_: Database) -> dict[str, object]:
     return {"releases": 4, "lease_expiries": 2}
 
 
@@ -76,7 +76,7 @@ CASES = {
             "lease_expiries": 0,
         },
         "succeeded",
-        suspect,
+        quarantined,
     ),
     "succeeded, cancel requested": Case(
         AttemptResult(Outcome.SUCCEEDED, result=0),
@@ -89,7 +89,7 @@ CASES = {
         AttemptResult(Outcome.CRASHED, "crashed", "killed", exit_signal=9, wait=HOUR),
         {"status": "failed", "error_type": "crashed", "last_error": "killed", "releases": 0, "lease_expiries": 0},
         "crashed",
-        suspect,
+        quarantined,
     ),
     "failed for the last time": Case(
         AttemptResult(Outcome.TIMED_OUT, **ERROR),
@@ -103,7 +103,7 @@ CASES = {
         AttemptResult(Outcome.RELEASED, "released", "stopped"),
         {"status": "queued", "attempts": 0, "releases": 5},
         "released",
-        suspect,
+        quarantined,
     ),
     "dropped": Case(AttemptResult(Outcome.DROPPED, **ERROR), {"status": "cancelled", **BLAMED}, "dropped"),
     "snoozed": Case(AttemptResult(Outcome.SNOOZED, wait=HOUR), {"status": "queued", "attempts": 0}, "snoozed"),

@@ -38,7 +38,7 @@ def test_host_that_dies_in_a_transaction_blocks_no_other_host(
     due = "SELECT count(*) FROM job_runs WHERE status IN ('queued', 'failed') AND run_at <= jobrunner_now()"
     assert database.value(due) == 0 or point in ("claim.before_commit", "deadline.before_commit")
     database.wait_until(f"SELECT count(*) = 0 FROM pg_stat_activity WHERE {OPEN}", describe="the end of its session")
-    # Its places are free again: the same host, started anew, claims.
+    # Its permits are free again: the same host, started again, claims.
     assert jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "dead"}).stderr == ""
     dead.kill()
     scene.settle()

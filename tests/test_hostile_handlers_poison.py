@@ -34,25 +34,25 @@ LEASE = {"JOBRUNNER_LEASE": "2s"}
 @pytest.mark.promise("P7")
 def test_quarantined_run_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     first = queue(database, "append", priority=9)
-    suspects = [
+    quarantined = [
         queue(database, "wait_for", {"path": str(app.path(f"go {number}"))}, lease_expiries=2 + number, attempts=2)
         for number in range(2)
     ]
     others = [queue(database, "append", priority=5) for _ in range(5)]
     once = queue(database, "append", lease_expiries=1, attempts=1)
     tick = jobrunner.start("tick")
-    for number, suspect in enumerate(suspects):
-        wait_until_running(database, suspect)
+    for number, run_id in enumerate(quarantined):
+        wait_until_running(database, run_id)
         wait_for_attempts(app, number + 1)
-        # With three places free, none of the others is started beside it, though they are more urgent.
+        # Three permits are free, but no other run is started beside it, although the others are more urgent.
         with pytest.raises(AssertionError):
             wait_for_attempts(app, number + 2, 1.5)
-        assert app.trace()[-1].run_id == suspect
+        assert app.trace()[-1].run_id == run_id
         counted = database.value("SELECT count(*) FROM job_runs WHERE status = 'running'")
         assert (counted, status_of(database, first)) == (1, "queued")
         app.release(f"go {number}")
     assert tick.wait(30) == 0
-    for run_id in (first, *suspects, *others, once):
+    for run_id in (first, *quarantined, *others, once):
         assert status_of(database, run_id) == "succeeded"
 
 

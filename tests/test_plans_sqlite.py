@@ -66,7 +66,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         assert all(line.endswith(SMALL) for line in scans), (name, scans)
     used = {name: " ".join(lines) for name, lines in plans.items()}
     assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    assert used["claims.claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
+    assert used["claims.claim a quarantined run"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
     assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
     for name in ("enqueue.enqueue of a limited type", "backpressure.find_room"):
         assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])

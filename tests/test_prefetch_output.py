@@ -60,9 +60,9 @@ def outputs(database: Database) -> Mapping[int, str | None]:
 
 
 @pytest.mark.promise("P12")
-@pytest.mark.parametrize("places", [1, 3])
+@pytest.mark.parametrize("permits", [1, 3])
 def test_each_of_many_short_runs_has_its_own_output(
-    jobrunner: Commands, app: App, database: Database, places: int
+    jobrunner: Commands, app: App, database: Database, permits: int
 ) -> None:
     app.add(QUICK + TALK)
     expected = {}
@@ -71,7 +71,7 @@ def test_each_of_many_short_runs_has_its_own_output(
         ways += ["process"] * (number % 50 == 7) + ["much"] * (number % 40 == 13)
         run_id = queue(database, "talk", {"ways": ways})
         expected[run_id] = said(run_id, ways)
-    jobrunner.tick("--concurrency", places)
+    jobrunner.tick("--concurrency", permits)
     assert outputs(database) == expected
     assert begun(app) == dict.fromkeys(expected, 1)
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from harness import Database
-from harness.run_machine import ENDS, LEASE, OWNERS, PLACES, Runs
+from harness.run_machine import ENDS, LEASE, OWNERS, PERMITS, Runs
 from harness.run_model import POLICIES
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.claims import ClaimRequest
 
 
 def asked(**changes: Any) -> dict[str, ClaimRequest]:
-    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PLACES, LEASE, **changes)}
+    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PERMITS, LEASE, **changes)}
 
 
 def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
@@ -25,7 +25,7 @@ def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
 
 
 CLAIM = ("claim", {**asked(), "commits": True})
-SUSPECT = ("claim", {**asked(quarantined=True), "commits": True})
+QUARANTINED = ("claim", {**asked(quarantined=True), "commits": True})
 CANCEL = ("act", {"pick": 0, "act": "cancel"})
 RETRY = ("act", {"pick": 0, "act": "retry"})
 EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
@@ -39,7 +39,8 @@ STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "finalized twice": [CLAIM, end(Outcome.SUCCEEDED), LATE],
     "finalized under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, LATE],
     "renewed under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, *HOLDS],
-    "poison": [step for claim in (CLAIM, CLAIM, SUSPECT) for step in (claim, EXPIRE, EXPIRE)] + [RETRY, CLAIM, SUSPECT],
+    "poison": [step for claim in (CLAIM, CLAIM, QUARANTINED) for step in (claim, EXPIRE, EXPIRE)]
+    + [RETRY, CLAIM, QUARANTINED],
     "handed back ten times": [CLAIM, end(Outcome.RELEASED)] * 10,
     "retried past its limit": [CLAIM, end(Outcome.DISCARDED), RETRY] * 6,
     "a clock that steps back": [CLAIM, ("pass_time", {"seconds": -1800, "limit": 100}), LATE],

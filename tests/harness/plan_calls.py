@@ -129,7 +129,7 @@ IDLE: dict[str, Call] = {
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
-    "claims.claim a suspect": claiming(limit=1, quarantined=True),
+    "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
     "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
     "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),

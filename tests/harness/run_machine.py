@@ -19,7 +19,7 @@ from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.finalize import Refusal
 
 LEASE = timedelta(seconds=60)
-PLACES = 3
+PERMITS = 3
 ENDS = [each for each in Outcome if each is not Outcome.LEASE_EXPIRED]
 OWNERS = (Owner("north", "north:1:a"), Owner("north", "north:2:b"), Owner("south", "south:1:c"))
 
@@ -29,7 +29,7 @@ requests = st.builds(
     token=st.just(""),
     policies=st.sampled_from([list(POLICIES.values()), [POLICIES["report"]]]),
     limit=st.integers(1, 3),
-    places=st.just(PLACES),
+    places=st.just(PERMITS),
     lease=st.just(LEASE),
     quarantined=st.sampled_from([False, False, False, True]),
 )
@@ -120,7 +120,7 @@ class Runs(People):
             assert row["cancel_requested_at"] is None, "a cancelled run was handed out"
         taken = [row for row in before.values() if row["host"] == owner.host and row["locked_until"] > at]
         assert (
-            ids == self.due(before, types, request.quarantined, at)[: max(0, min(request.limit, PLACES - len(taken)))]
+            ids == self.due(before, types, request.quarantined, at)[: max(0, min(request.limit, PERMITS - len(taken)))]
         )
 
     def is_any_due(self) -> bool:
