@@ -124,7 +124,7 @@ def test_name_declared_by_code_and_file_is_refused(jobrunner: Commands, app: App
 def test_two_applies_and_a_command_that_adds_the_same_name_leave_nothing_half_written(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """A command takes the name while applies are on their way: whoever is second is told, and nothing is half done."""
+    """A command adds the name while applies run: the second one is refused, and nothing is half written."""
     declare(app, code=CODE, file=FILE)
     adding = ["schedule", "add", "send fr", "--type", "echo", "--cron", "@daily"]
     started = [jobrunner.start(*words) for words in (["apply"], adding, ["apply"], adding)]

@@ -52,7 +52,7 @@ def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, nam
 def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     jobrunner: Commands, database: Database, form: list[str]
 ) -> None:
-    """Exit 1 would have whoever called try again, while the run is committed."""
+    """Exit 1 would make the caller try again, although the run is committed."""
     done = run_in(jobrunner, '"$@" >/dev/full || "$@" >/dev/full', "enqueue", "echo", *form)
     assert done.returncode == 0
     assert len(done.stderr.splitlines()) == 1

@@ -97,7 +97,7 @@ def test_a_closed_standard_input_holds_no_payload(jobrunner: Commands, database:
 
 @pytest.mark.parametrize("place", ["/dev/stdout", "/dev/stderr"])
 def test_pipe_is_accepted_as_log_file_if_it_is_the_commands_own_output(jobrunner: Commands, place: str) -> None:
-    """So containers log. Every other pipe is refused: it would hold a tick until somebody reads it."""
+    """Containers log in this way. Every other pipe is refused: a tick would wait for its reader."""
     done = shell(jobrunner, f"jobrunner tick --log-file {place}")
     lines = {"/dev/stdout": done.stdout, "/dev/stderr": done.stderr}
     assert (done.returncode, lines[place].count(b"\n")) == (0, 1)

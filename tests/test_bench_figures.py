@@ -121,7 +121,7 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
 
 
 def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
-    """The quicker of two settings is a row that nobody gets who changes nothing."""
+    """The row of the faster setting does not apply to the default settings."""
     lines = rates(**{"drain of few, strict, SQLite": 400, "drain of few, strict, --concurrency 8, SQLite": 900})
     readme = room("readme")
     table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"few_runs": 1_000})))

@@ -269,7 +269,7 @@ MISSPELT = {
 def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_another_database(
     jobrunner: Commands, database: Database, tmp_path: Path
 ) -> None:
-    """Else a tick would go on, with exit 0, in the file in the home folder, and nobody would know."""
+    """Otherwise a tick would silently use the file in the home folder, and exit with 0."""
     env_file = tmp_path / "app.env"
     for name, meant in MISSPELT.items():
         with pytest.raises(ConfigurationError, match=f"^{name} is not a setting; .*{meant}"):
@@ -289,7 +289,7 @@ KUBERNETES = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT
 
 
 def test_variables_of_an_orchestrator_are_not_taken_for_settings() -> None:
-    """What a job is told may be there when it calls jobrunner, and a service may have our name."""
+    """A job that calls jobrunner has variables of its run, and Kubernetes sets those of services named jobrunner."""
     told = ["RUN_ID", "JOB_TYPE", "ATTEMPT", "MAX_ATTEMPTS", "SLOT", "LATE_SECONDS", "TICK", "ENV_FILE", "FAULT"]
     names = [*told, *KUBERNETES, *(f"WEB_{name}" for name in KUBERNETES)]
     assert config.load({f"JOBRUNNER_{name}": "x" for name in names}) == config.load({})

@@ -173,7 +173,7 @@ def test_a_healthy_month_of_fewer_ticks_prints_nothing(jobrunner: Commands, app:
 
 
 def spend_a_month(jobrunner: Commands, app: App, database: Database, step: timedelta) -> int:
-    """How many ticks have said nothing."""
+    """How many ticks have printed nothing."""
     app.add(HANDLERS)
     month = Month(jobrunner, app, database)
     begun_at = database.now()

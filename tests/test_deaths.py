@@ -108,7 +108,7 @@ def test_slow_claim_does_not_get_a_healthy_child_killed(jobrunner: Commands, app
 
 @contextmanager
 def writers_kept_out(database: Database) -> Iterator[None]:
-    """Somebody else's transaction: whoever wants to write runs waits until the block ends."""
+    """Another transaction, which blocks all writes of runs until the block ends."""
     with closing(database.connect()) as somebody:
         somebody.execute("BEGIN IMMEDIATE" if isinstance(database, SQLiteDatabase) else "BEGIN")
         if isinstance(database, PostgresDatabase):

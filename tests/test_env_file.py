@@ -222,7 +222,7 @@ def test_a_file_that_cannot_be_used_stops_the_command(
 
 @sqlite_only
 def test_env_file_of_another_user_is_refused_in_one_line(jobrunner: Commands, env_file: Path) -> None:
-    """What root may read, others may not: as root the command is run as nobody."""
+    """Root may read every file, so as root the command is run as the user nobody."""
     write_all(env_file, jobrunner)
     env_file.chmod(0)
     asked = (

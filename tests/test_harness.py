@@ -53,7 +53,7 @@ def may_import(path: Path, name: str) -> bool:
 
 
 def test_shared_test_helpers_are_in_the_harness() -> None:
-    """A test module that another one imports is run twice, and nobody knows who leans on what in it."""
+    """A test module that another one imports is run twice, and its dependencies are not visible."""
     modules = list(TESTS.rglob("*.py"))
     assert len(modules) > 150
     pairs = [(path, name) for path in modules for name in imported(path)]

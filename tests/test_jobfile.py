@@ -79,7 +79,7 @@ def test_every_command_refuses_a_wrong_file(
 
 
 def make_odd_files(folder: Path) -> dict[str, str]:
-    """Things that can be no configuration file, and what is said of each."""
+    """Paths that cannot be a configuration file, and the error for each."""
     os.mkfifo(folder / "fifo")
     (folder / "folder").mkdir()
     (folder / "latin1").write_bytes("[jobs.x]\ncommand = ['é']\n".encode("latin-1"))
@@ -120,7 +120,7 @@ def test_invalid_configuration_file_is_reported(
 
 @sqlite_only
 def test_unreadable_configuration_file_or_folder_is_reported(jobrunner: Commands, app: App, database: Database) -> None:
-    """As somebody whom permissions hold, which root is not."""
+    """As a user for whom permissions count, unlike root."""
     file = write_jobs(app, GOOD)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     drop = "setpriv --bounding-set=-all --inh-caps=-all" if os.geteuid() == 0 else ""

@@ -152,7 +152,7 @@ def test_other_handlers_go_on_while_a_commit_hangs(
 def test_claim_whose_commit_got_no_answer_is_returned(
     database: PostgresDatabase, private_jobrunner: Commands, app: App
 ) -> None:
-    """It is applied after the tick has cut it: the run is handed to nobody and is claimed again, uncharged."""
+    """It is applied after the tick has cut it: the run is not started, and is claimed again, uncharged."""
     (run_id,) = insert_runs(database, 1)
     with commits_wait(database, "NEW.status = 'running'"):
         process = start_tick(private_jobrunner, app)

@@ -91,7 +91,7 @@ def test_enqueue_notifies_only_while_a_tick_listens(jobrunner: Commands, databas
 def test_prepared_transaction_works_while_a_tick_listens(
     jobrunner_on_two_phases: Commands,
 ) -> None:
-    """PostgreSQL refuses to prepare one that has notified: where that is allowed, nobody is notified."""
+    """PostgreSQL refuses to prepare a transaction that has notified, so none notifies if prepare is enabled."""
     database = jobrunner_on_two_phases.database
     assert isinstance(database, PostgresDatabase)
     tick = linger(jobrunner_on_two_phases)

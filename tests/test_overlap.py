@@ -63,7 +63,7 @@ def trigger(jobrunner: Commands, database: Database, count: int = 1) -> list[int
 
 
 def make_due(database: Database) -> None:
-    """One slot of a minutely schedule, without a step of the clock: whoever holds a run goes on holding it."""
+    """One slot of a minutely schedule, without a step of the clock: each owner keeps its run."""
     values = [database.now() - timedelta(seconds=60)]
     database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = NULL", values)
 

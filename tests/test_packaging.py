@@ -166,7 +166,7 @@ def test_the_environment_holds_the_dependencies_and_no_development_group(
 
 
 def inside(installation: Installation, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Python of the empty environment, isolated from the folder and the settings of whoever tests."""
+    """Python of the empty environment, isolated from the folder and the settings of the tester."""
     command = [installation.python, "-I", *words]
     return subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=True, timeout=60)
 

@@ -85,7 +85,7 @@ def as_cron(line: str, reader: Reader) -> "subprocess.CompletedProcess[str]":
 
 
 def test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions(tmp_path: Path) -> None:
-    """Who has read may still write, whoever else wanted to in between."""
+    """A transaction that has read can still write, even if another one wanted to write in between."""
     (block,) = pages.checked_by(
         "tests/test_quickstarts.py::test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions"
     )
@@ -138,7 +138,7 @@ with transaction.atomic():
 
 
 def is_held(file: Path) -> bool:
-    """Whether somebody has begun to write."""
+    """Whether another connection has begun to write."""
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
         try:
             other.execute("BEGIN IMMEDIATE")

@@ -132,7 +132,7 @@ def test_grandchildren_of_a_killed_tick_have_ended_before_the_run_starts_again(
 
 @contextlib.contextmanager
 def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> Iterator[int]:
-    """A process in a group whose number a tick has noted, of another leader; without the mark it is somebody else's."""
+    """A process of another leader in a group whose number a tick has noted; without the mark it is not killed."""
     started = "1"
     environment = {} if mark is None else {"JOBRUNNER_TICK": mark}
     sleeper = subprocess.Popen(
@@ -165,7 +165,7 @@ def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> It
 def test_only_marked_processes_of_noted_groups_are_killed(
     jobrunner: Commands, database: Database, mark: str | None, dead: bool, survives: bool
 ) -> None:
-    """A process id, and with it a group's, may be used again by somebody else."""
+    """The number of a process, and so of a group, may be used again by an unrelated process."""
     jobrunner.state_dir.chmod(0o700)
     with leftover(jobrunner.state_dir, mark, dead) as pid:
         jobrunner.tick()

@@ -79,7 +79,7 @@ def test_runs_that_may_have_run_before_a_restored_backup_do_not_run_again(
 def test_no_slot_that_a_restored_backup_knows_is_expanded_again(
     schedule: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
-    """Also where nobody follows the procedure: what came after the backup looks missed, what came before does not."""
+    """Also without the procedure: slots after the backup look missed, slots before it do not."""
     tick_at(schedule, database, HOURS[1], HOURS[2])
     restore = back_up(database, tmp_path / "backup")
     tick_at(schedule, database, HOURS[3])

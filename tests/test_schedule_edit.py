@@ -154,7 +154,7 @@ def test_edit_of_the_payload_keeps_the_watermark_and_the_slots(jobrunner: Comman
 
 @pytest.mark.promise("P12")
 def test_edit_of_a_paused_schedule_records_the_slots_passed_over(jobrunner: Commands, database: Database) -> None:
-    """By the new words nobody could say which slots those were."""
+    """The new expression could not tell which slots those were."""
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY)
     jobrunner("schedule", "pause", "n")

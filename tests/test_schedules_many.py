@@ -91,7 +91,7 @@ def test_definition_refused_by_the_database_does_not_stop_its_batch(jobrunner: C
 
 
 def refuse_runs_of(database: Database, names: list[str]) -> None:
-    """A rule of somebody else's."""
+    """A constraint of the application."""
     listed = ", ".join(f"'{name}'" for name in names)
     ids = [str(row["id"]) for row in database.query(f"SELECT id FROM job_definitions WHERE name IN ({listed})")]
     if database.name == "sqlite":

@@ -20,7 +20,7 @@ class OddDatabase(PostgresDatabase):
 
 @pytest.fixture
 def database(postgres_copies: Any) -> Iterator[PostgresDatabase]:
-    """An empty database without an encoding, which writes dates as nobody reads them, and has other habits."""
+    """An empty database without an encoding, with an unusual date style and other unusual defaults."""
     access = postgres_copies.access
     name = f"{postgres_copies.prefix}_odd"
     with access.admin() as connection:

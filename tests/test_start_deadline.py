@@ -139,7 +139,7 @@ def test_ticks_at_once_give_up_a_thousand_runs_once_each(jobrunner: Commands, da
 
 
 def test_idle_check_sees_a_run_past_its_start_deadline(jobrunner: Commands, database: Database) -> None:
-    """Nothing else is due: a run of a type that nobody knows, for tomorrow, that is not to start any more."""
+    """Nothing else is due: only a run of an unknown type for tomorrow is past its start deadline."""
     jobrunner.tick()
     now = database.now()
     insert_runs(database, 1, "unknown", run_at=now + 60 * 24 * MINUTE, start_deadline_at=now - MINUTE)

@@ -67,7 +67,7 @@ def insert_definition(database: Database) -> int:
 def test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned(
     store: Store, database: PostgresDatabase
 ) -> None:
-    """Another claim, a late heartbeat and a person's retry, each sent and not committed yet: nobody waits for them."""
+    """Another claim, a late heartbeat and a person's retry, each sent and not committed yet: no call waits for them."""
     due, free = insert_runs(database, 2, "known", run_at=database.now() - LEASE)
     expired, over = running(database, 2, locked_until=database.now() - LEASE)
     kept, old = insert_runs(database, 2, status="dead", finished_at=database.now() - 9 * DAY)

@@ -43,7 +43,7 @@ CHANGING = re.compile(
 
 
 def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, int, str, str]:
-    """What a command said, without what is another at each call."""
+    """The output of a command, without the parts that differ at each call."""
 
     def lasting(text: str) -> str:
         for place in places:

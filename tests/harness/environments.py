@@ -91,7 +91,7 @@ def check_all_exits(
 
 
 def with_mounts(script: str) -> str:
-    """A line of shell that runs the command where `script` has mounted what it likes, for nobody else to see."""
+    """A line of shell that runs the command with the mounts of `script`, which only the command sees."""
     unshare = unshared("--mount") if os.geteuid() == 0 else unshared("--user", "--map-root-user", "--mount")
     return f'exec {unshare} sh -c \'{script} && exec "$@"\' sh "$@"'
 

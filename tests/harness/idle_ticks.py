@@ -30,7 +30,7 @@ class Tick:
 
 
 def quiet_hour(database: Database) -> None:
-    """Nothing is due, and somebody has just pruned."""
+    """Nothing is due, and old rows were pruned just before."""
     database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
 
 

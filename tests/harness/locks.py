@@ -30,7 +30,7 @@ def locked_definition(database: Database, name: str) -> Iterator[Execute]:
 
 
 def wait_for_lock(database: Database, count: int = 1) -> None:
-    """Until so many sessions wait for what is held. SQLite does not tell; there whoever comes waits by itself."""
+    """Wait until this many sessions wait for the lock. SQLite does not report that; there the sessions just wait."""
     if isinstance(database, PostgresDatabase):
         database.wait_until(
             "SELECT count(*) >= ? FROM pg_stat_activity"

@@ -58,7 +58,7 @@ def test_a_run_moves_exactly_as_the_table_says(phase: Phase, to: Phase) -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_a_run_leaves_the_hand_only_written_or_returned(phase: Phase) -> None:
-    """A run that left from anywhere else would be lost: nobody renews its lease, nobody writes its end."""
+    """A run that left from another phase would be lost: its lease is not renewed and its result is not written."""
     hand, _ = hand_with(0)
     held = in_phase(hand, phase)
     if phase in LAST_PHASES:
