@@ -328,8 +328,8 @@ MUTATIONS = (
     Mutation(
         "quarantined runs are claimed with the others",
         f"{STORE}/claims.py",
-        "fits if quarantined else ~fits",
-        "fits if quarantined else due.lease_expiries >= 0",
+        "is_quarantined if quarantined else ~is_quarantined",
+        "is_quarantined if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
     ),
     Mutation(

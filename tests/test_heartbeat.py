@@ -64,7 +64,7 @@ def test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_
         store = tick.store
         assert store.write(lambda each: holding.renew(each, [stale], MINUTE)) == holding.Renewal({}, set())
         store.write(lambda each: holding.report(each, {stale: {"output": "so"}}))
-        assert store.write(lambda each: claims.give_back(each, stale.token)).runs == 0
+        assert store.write(lambda each: claims.return_unstarted(each, stale.token)).runs == 0
     assert snapshot(database, stale.run_id) == before
 
 

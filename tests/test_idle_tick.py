@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database, SQLiteDatabase
+from harness import App, Commands, Database, SQLiteDatabase, postgresql_only
 from harness.handlers_rows import queue
 from harness.idle_ticks import IN_FULL, quiet_hour, tick, trails
 
@@ -21,20 +21,26 @@ def nothing_to_do(database: Database) -> None:
 def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Database) -> None:
     short = tick(jobrunner)
     assert (short.was_short, short.said) == (True, "")
-    if isinstance(database, SQLiteDatabase):  # psycopg itself imports these
-        costly = {
-            "dataclasses",
-            "asyncio",
-            "inspect",
-            "logging",
-            "psycopg",
-            "socket",
-            "subprocess",
-            "tomllib",
-            "zoneinfo",
-        }
-        assert not short.imported & costly
+    costly = {"dataclasses", "asyncio", "inspect", "logging", "psycopg", "socket", "subprocess", "tomllib", "zoneinfo"}
+    # Only the library of a server is loaded by ctypes.
+    costly |= {"ctypes"} if isinstance(database, SQLiteDatabase) else set()
+    assert not short.imported & costly
     assert not tick(jobrunner, *IN_FULL).was_short, "the test would not see a heavy library"
+
+
+@postgresql_only
+def test_idle_tick_without_libpq_is_as_short_through_psycopg(jobrunner: Commands, app: App) -> None:
+    app.write("sitecustomize", "import ctypes\ndef none(name):\n    raise OSError\nctypes.CDLL = none\n")
+    short = tick(jobrunner, env={"PYTHONPATH": str(app.folder)})
+    assert (short.was_short, short.said, "psycopg" in short.imported) == (True, "", True)
+    assert len(trails(jobrunner.database)) == 1
+
+
+@postgresql_only
+def test_idle_tick_sends_values_that_look_like_sql_as_values(jobrunner: Commands, database: Database) -> None:
+    host = "it's %s \\' $1"
+    assert tick(jobrunner, env={"JOBRUNNER_HOST": host}).was_short
+    assert [trail["host"] for trail in trails(database)] == [host]
 
 
 def test_idle_tick_writes_the_same_row_as_a_full_tick(jobrunner: Commands, database: Database) -> None:

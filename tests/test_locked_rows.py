@@ -53,7 +53,7 @@ def test_application_row_that_references_a_run_blocks_no_tick(store: Store, data
         assert write(store, lambda each: holding.renew(each, [renewed], LEASE)).renewed == {renewed: False}
         (answer,) = write(store, lambda each: finalize.finalize_all(each, OWNER, [(ended, DONE)]))
         assert isinstance(answer, finalize.Ended)
-        assert write(store, lambda each: claims.give_back(each, back.token, [back.run_id])).runs == 1
+        assert write(store, lambda each: claims.return_unstarted(each, back.token, [back.run_id])).runs == 1
         assert write(store, lambda each: holding.report(each, {told: {"output": "so"}})) == {told}
         assert [each.run_id for each in write(store, lambda each: expiries.recover(each, 9))] == [expired.run_id]
         assert write(store, lambda each: admin.cancel(each, cancelled, "someone")).applied
@@ -77,7 +77,7 @@ def test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other(
         answers = write(store, lambda each: finalize.finalize_all(each, OWNER, [(lease, DONE) for lease in three]))
         assert answers[1:] == [Refusal.LOCKED, Refusal.LEASE_LOST]
         assert outcomes(database, held.run_id) == ["succeeded"]
-        given = write(store, lambda each: claims.give_back(each, locked.token, [locked.run_id, held.run_id]))
+        given = write(store, lambda each: claims.return_unstarted(each, locked.token, [locked.run_id, held.run_id]))
         assert (given.runs, given.locked) == (0, {locked.run_id})
         session.execute("COMMIT")
         session.execute("BEGIN")

@@ -221,7 +221,7 @@ class Race:
             token=host.ljust(32, "x"),
             policies=[Policy("echo")],
             limit=5,
-            places=5,
+            permits=5,
             lease=timedelta(minutes=1),
         )
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, event, insert, select
 
 from harness import Database
 from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect import rows
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.location import locate
 from jobrunner.store.schema import job_runs
 

@@ -17,6 +17,7 @@ from jobrunner.cli.schedule import views
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.dialect.values import read_json
 from jobrunner.store.output_limits import fit, fit_report
+from jobrunner.store.queries import DeadRun, FailingRun, RunningRun, State, Tick
 
 # As text, since what is stored is text: numbers that no float holds, more digits than Python reads, no number at all.
 NUMBERS = [
@@ -46,16 +47,18 @@ DEEP = st.sampled_from([90, 101, 300, 800, 3000, 100_000]).map(lambda depth: "["
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def found(value: Any) -> dict[str, Any]:
-    row = {"id": 1, "job_type": "x", "host": "h", "attempt": value, "max_attempts": value, "progress": value}
-    times = {"started_at": NOW, "heartbeat_at": None, "finished_at": NOW, "next_try_at": NOW}
-    ends = {"attempts": value, "error_type": value, "last_error": value}
-    tick = {"host": "h", "started_at": NOW, "finished_at": NOW, "counts": value, "error": value}
-    return {
-        "database": "x", "runs": {"queued": 1}, "due": 0, "oldest_due_seconds": None, "handlers_problem": None,
-        "state_problem": None, "at": NOW, "running": [row | times], "failing": [row | times | ends],
-        "dead": [row | times | ends], "schedules": [], "unknown_types": [], "limits": [], "ticks": [tick],
-    }  # fmt: skip
+def found(value: Any) -> State:
+    of_type = {"id": 1, "job_type": "x", "max_attempts": value}
+    ended = {"attempts": value, "error_type": value, "last_error": value}
+    lease = {"host": "h", "locked_by": "w", "started_at": NOW, "heartbeat_at": None, "locked_until": NOW}
+    running = RunningRun(**of_type, **lease, progress=value, cancel_requested_at=None, attempt=value)
+    dead = DeadRun(1, "x", finished_at=NOW, **ended)
+    tick = Tick("h", "w", "1", NOW, None, None, None, NOW, counts=value, error=value)
+    return State(
+        at=NOW, runs={"queued": 1}, due=0, oldest_due_seconds=None, running=[running],
+        failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
+        limits=[], ticks=[tick],
+    )  # fmt: skip
 
 
 @given(st.one_of(VALUES, DEEP))
@@ -63,9 +66,9 @@ def found(value: Any) -> dict[str, Any]:
 def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:
-        status._show(found(value))
+        status._show("x", found(value), {})
         render.fields({"result": value, "payload": {"a": value}})
-        render.echo_json({"result": value})
+        render.echo_json({"result": value, **vars(found(value))})
         render.table(("DETAIL",), [[views._words(value)]])
     assert shown.getvalue().isprintable() or not set(shown.getvalue()) & {"\x00", "\x1b", "\u202e"}
 

@@ -32,7 +32,7 @@ EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
 LATE = ("finalize_late", {"pick": 0, "ending": AttemptResult(Outcome.SUCCEEDED)})
 HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
 STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0, "whole": True})],
+    "cancelled, then returned": [CLAIM, CANCEL, ("return_unstarted", {"pick": 0, "whole": True})],
     **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
     "recovered, then finalized": [CLAIM, EXPIRE, LATE],
     "cancelled and recovered, then finalized": [CLAIM, CANCEL, EXPIRE, LATE],

@@ -3,60 +3,222 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, func, select
 
 from jobrunner.lifecycle import Status
 from jobrunner.store import definitions
 from jobrunner.store.backpressure import WAITING
-from jobrunner.store.dialect import now
+from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.dialect.values import now
+from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks, job_types
 from jobrunner.store.views import job_claimable
 
-Row = dict[str, Any]
-_OF_RUNNING = (
-    "id", "job_type", "host", "locked_by", "started_at", "heartbeat_at", "locked_until", "max_attempts", "progress",
-    "cancel_requested_at",
-)  # fmt: skip
-_OF_FAILING = ("id", "job_type", "attempts", "max_attempts", "error_type", "last_error")
-_OF_DEAD = ("id", "job_type", "attempts", "finished_at", "error_type", "last_error")
-_OF_LIMITED = ("job_type", "max_waiting", "when_full", "dropped", "dropped_at")
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt that has ended."""
+
+    sequence: int
+    attempt: int
+    worker: str
+    host: str
+    started_at: datetime
+    finished_at: datetime
+    outcome: str
+    error_type: str | None
+    error: str | None
+    traceback: str | None
+    output: str | None
+    exit_signal: int | None
 
 
-def show(connection: Connection, run_id: int) -> Row | None:
-    """One run: all its columns, its ``attempt_log`` and its ``event_log``. None means that there is no such run."""
-    found = connection.execute(select(job_runs).where(job_runs.c.id == run_id)).mappings().one_or_none()
+@dataclass(frozen=True)
+class RunEvent:
+    """What a person or a tick did to a run."""
+
+    at: datetime
+    actor: str
+    action: str
+    detail: Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """All columns of a run, its attempts, and its events."""
+
+    id: int
+    definition_id: int | None
+    job_type: str
+    payload: Any
+    status: str
+    priority: int
+    run_at: datetime
+    scheduled_for: datetime | None
+    origin: str | None
+    start_deadline_at: datetime | None
+    concurrency_key: str | None
+    idempotency_key: str | None
+    attempts: int
+    max_attempts: int | None
+    timeout: float | None
+    locked_by: str | None
+    host: str | None
+    locked_until: datetime | None
+    lease_token: str | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    cancel_requested_at: datetime | None
+    failed_at: datetime | None
+    finished_at: datetime | None
+    releases: int
+    lease_expiries: int
+    incompatible_at: datetime | None
+    error_type: str | None
+    last_error: str | None
+    result: Any
+    progress: Any
+    output: str | None
+    created_at: datetime
+    updated_at: datetime
+    attempt_log: list[Attempt]
+    event_log: list[RunEvent]
+
+
+@dataclass(frozen=True)
+class RunningRun:
+    """A run that is running, or whose owner was killed."""
+
+    id: int
+    job_type: str
+    host: str | None
+    locked_by: str
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    locked_until: datetime
+    max_attempts: int | None
+    progress: Any
+    cancel_requested_at: datetime | None
+    attempt: int
+
+
+@dataclass(frozen=True)
+class FailingRun:
+    """A run that has failed and will be tried again."""
+
+    id: int
+    job_type: str
+    attempts: int
+    max_attempts: int | None
+    error_type: str | None
+    last_error: str | None
+    next_try_at: datetime
+
+
+@dataclass(frozen=True)
+class DeadRun:
+    """A run that will not be tried again."""
+
+    id: int
+    job_type: str
+    attempts: int
+    finished_at: datetime
+    error_type: str | None
+    last_error: str | None
+
+
+@dataclass(frozen=True)
+class UnknownType:
+    """Waiting runs of a type that this host does not know."""
+
+    job_type: str
+    waiting: int
+    oldest_run_at: datetime
+
+
+@dataclass(frozen=True)
+class LimitedType:
+    """A type with a limit of waiting runs."""
+
+    job_type: str
+    max_waiting: int
+    when_full: str
+    dropped: int
+    dropped_at: datetime | None
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A tick. ``finished_at`` None: it is at work, or was killed."""
+
+    host: str
+    worker: str
+    version: str
+    started_at: datetime
+    application: str | None
+    listening_at: datetime | None
+    types: str | None
+    finished_at: datetime | None
+    counts: Any
+    error: str | None
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of everything. ``runs`` maps each status to its number of runs; ``ticks`` has the last of each host."""
+
+    at: datetime
+    runs: dict[str, int]
+    due: int
+    oldest_due_seconds: float | None
+    running: list[RunningRun]
+    failing: list[FailingRun]
+    dead: list[DeadRun]
+    schedules: list[ListedDefinition]
+    unknown_types: list[UnknownType]
+    limits: list[LimitedType]
+    ticks: list[Tick]
+
+
+def show(connection: Connection, run_id: int) -> Run | None:
+    """One run. None means that there is no such run."""
+    found = connection.execute(select(job_runs).where(job_runs.c.id == run_id)).one_or_none()
     if found is None:
         return None
-    attempts = select(job_attempts).where(job_attempts.c.run_id == run_id).order_by(job_attempts.c.sequence)
-    events = select(job_events).where(job_events.c.run_id == run_id).order_by(job_events.c.id)
-    return {
-        **found,
-        "attempt_log": _rows(connection, attempts, leave_out=("id", "run_id", "lease_token")),
-        "event_log": _rows(connection, events, leave_out=("id", "run_id", "definition_id")),
-    }
+    attempts = select(*columns_of(Attempt, job_attempts)).where(job_attempts.c.run_id == run_id)
+    events = select(*columns_of(RunEvent, job_events)).where(job_events.c.run_id == run_id)
+    return Run(
+        **found._asdict(),
+        attempt_log=read(connection, Attempt, attempts.order_by(job_attempts.c.sequence)),
+        event_log=read(connection, RunEvent, events.order_by(job_events.c.id)),
+    )
 
 
-def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> Row:
+def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> State:
     """The state of everything. ``known_types`` None means that this host's job types could not be found out."""
     at = connection.execute(select(now())).scalar_one()
     due, oldest = connection.execute(
         select(func.count(), func.min(job_claimable.c.run_at)).select_from(job_claimable)
     ).one()
-    return {
-        "at": at,
-        "runs": _counts(connection),
-        "due": due,
-        "oldest_due_seconds": None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        "running": _running(connection),
-        "failing": _failing(connection, newest),
-        "dead": _dead(connection, newest),
-        "schedules": definitions.listed(connection),
-        "unknown_types": [] if known_types is None else _unknown(connection, known_types),
-        "limits": _limits(connection),
-        "ticks": _last_ticks(connection),
-    }
+    return State(
+        at=at,
+        runs=_counts(connection),
+        due=due,
+        oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
+        running=_running(connection),
+        failing=_failing(connection, newest),
+        dead=_dead(connection, newest),
+        schedules=definitions.listed(connection),
+        unknown_types=[] if known_types is None else _unknown(connection, known_types),
+        limits=_limits(connection),
+        ticks=_last_ticks(connection),
+    )
 
 
 def _counts(connection: Connection) -> dict[str, int]:
@@ -65,39 +227,39 @@ def _counts(connection: Connection) -> dict[str, int]:
     return {each.value: counts.get(each.value, 0) for each in Status}
 
 
-def _running(connection: Connection) -> list[Row]:
+def _running(connection: Connection) -> list[RunningRun]:
     columns = job_runs.c
     statement = (
-        select(*(columns[name] for name in _OF_RUNNING), columns.attempts.label("attempt"))
+        select(*columns_of(RunningRun, job_runs), columns.attempts.label("attempt"))
         .where(columns.status == Status.RUNNING.value)
         .order_by(columns.started_at, columns.id)
     )
-    return _rows(connection, statement)
+    return read(connection, RunningRun, statement)
 
 
-def _failing(connection: Connection, newest: int) -> list[Row]:
+def _failing(connection: Connection, newest: int) -> list[FailingRun]:
     columns = job_runs.c
     statement = (
-        select(*(columns[name] for name in _OF_FAILING), columns.run_at.label("next_try_at"))
+        select(*columns_of(FailingRun, job_runs), columns.run_at.label("next_try_at"))
         .where(columns.status == Status.FAILED.value)
         .order_by(columns.run_at, columns.id)
         .limit(newest)
     )
-    return _rows(connection, statement)
+    return read(connection, FailingRun, statement)
 
 
-def _dead(connection: Connection, newest: int) -> list[Row]:
+def _dead(connection: Connection, newest: int) -> list[DeadRun]:
     columns = job_runs.c
     statement = (
-        select(*(columns[name] for name in _OF_DEAD))
+        select(*columns_of(DeadRun, job_runs))
         .where(columns.status == Status.DEAD.value, columns.finished_at.is_not(None))
         .order_by(columns.finished_at.desc(), columns.id.desc())
         .limit(newest)
     )
-    return _rows(connection, statement)
+    return read(connection, DeadRun, statement)
 
 
-def _unknown(connection: Connection, known_types: Collection[str]) -> list[Row]:
+def _unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
     columns = job_runs.c
     statement = (
         select(columns.job_type, func.count().label("waiting"), func.min(columns.run_at).label("oldest_run_at"))
@@ -107,29 +269,25 @@ def _unknown(connection: Connection, known_types: Collection[str]) -> list[Row]:
         .group_by(columns.job_type)
         .order_by(columns.job_type)
     )
-    return _rows(connection, statement)
+    return read(connection, UnknownType, statement)
 
 
-def _limits(connection: Connection) -> list[Row]:
+def _limits(connection: Connection) -> list[LimitedType]:
     columns = job_types.c
     waiting = (
         select(func.count()).where(job_runs.c.job_type == columns.job_type, WAITING).correlate(job_types)
     ).scalar_subquery()
     statement = (
-        select(*(columns[name] for name in _OF_LIMITED), waiting.label("waiting"))
+        select(*columns_of(LimitedType, job_types), waiting.label("waiting"))
         .where(columns.max_waiting.is_not(None))
         .order_by(columns.job_type)
     )
-    return _rows(connection, statement)
+    return read(connection, LimitedType, statement)
 
 
-def _last_ticks(connection: Connection) -> list[Row]:
+def _last_ticks(connection: Connection) -> list[Tick]:
     columns = job_ticks.c
     last = select(func.max(columns.id)).group_by(columns.host)
-    statement = select(job_ticks).where(columns.id.in_(last)).order_by(columns.host)
-    return _rows(connection, statement, leave_out=("id",))
-
-
-def _rows(connection: Connection, statement: Any, leave_out: Collection[str] = ()) -> list[Row]:
-    found: list[RowMapping] = list(connection.execute(statement).mappings())
-    return [{name: value for name, value in row.items() if name not in leave_out} for row in found]
+    return read(
+        connection, Tick, select(*columns_of(Tick, job_ticks)).where(columns.id.in_(last)).order_by(columns.host)
+    )

@@ -29,7 +29,7 @@ requests = st.builds(
     token=st.just(""),
     policies=st.sampled_from([list(POLICIES.values()), [POLICIES["report"]]]),
     limit=st.integers(1, 3),
-    places=st.just(PERMITS),
+    permits=st.just(PERMITS),
     lease=st.just(LEASE),
     quarantined=st.sampled_from([False, False, False, True]),
 )
@@ -206,14 +206,14 @@ class Runs(People):
 
     @rule(pick=picks, whole=st.booleans())
     @precondition(lambda self: self.claims(live=True))
-    def give_back(self, pick: int, whole: bool) -> None:
+    def return_unstarted(self, pick: int, whole: bool) -> None:
         """The claim as a whole, as if nothing of it had been handed out; or one run of it, that was never begun."""
         lease = chosen(self.claims(live=True), pick).lease
         old = {row["id"]: row for row in self.seen.runs.values() if row["lease_token"] == lease.token}
         if not whole:
             old = {lease.run_id: old[lease.run_id]}
         part = None if whole else [lease.run_id]
-        given = self.write(lambda connection: claims.give_back(connection, lease.token, part))
+        given = self.write(lambda connection: claims.return_unstarted(connection, lease.token, part))
         assert (given.runs, given.locked) == (len(old), frozenset())
         for run_id, row in self.expect(old).items():
             uncharged = old[run_id]["attempts"] - 1

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import dialect, raw_driver
+from jobrunner.store import raw_driver
+from jobrunner.store.dialect.connections import open_engine
 from jobrunner.store.location import locate
 from jobrunner.store.waits import PROBE
 
@@ -51,7 +52,7 @@ LEFT_ALONE = [
 
 def options_in_full(url: str) -> dict[str, Any]:
     """What SQLAlchemy would give to psycopg."""
-    engine = dialect.open_engine(locate(url), waits=PROBE)
+    engine = open_engine(locate(url), waits=PROBE)
     given: dict[str, Any] = {}
 
     def note(_: Any, __: Any, ___: Any, parameters: dict[str, Any]) -> None:

@@ -132,7 +132,7 @@ def edit(name: str, allow_unknown: bool, **options: Any) -> None:
 
 
 def _declare(old: Declaration, given: dict[str, Any], payload_limit: int) -> Declaration:
-    edits.check_not_kept(old)
+    edits.check_made_by_command(old)
     rest = dict(given)
     new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
     if rest:
@@ -155,7 +155,7 @@ def _payload(config: Config, given: str) -> dict[str, Any]:
 
 
 def _next(changed: Changed) -> str:
-    return f"next slot {next_slot({'next_run_at': changed.next_run_at, 'paused_at': changed.was_paused})}"
+    return f"next slot {next_slot(changed.next_run_at, changed.was_paused)}"
 
 
 @click.command()
@@ -221,12 +221,12 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
     found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
-    lines = [_resumed(each, missed) for each in found if each.was_paused or each.passed.count or each.was_ahead]
+    lines = [_resumed(each, missed) for each in found if each.was_paused or each.skipped.count or each.was_ahead]
     render.done("\n".join([*lines, f"active{'' if missed else ' from now'}: {len(found)}"]))
 
 
 def _resumed(resumed: Changed, missed: bool) -> str:
-    count, state = resumed.passed.count, "resumed" if resumed.was_paused else "not paused"
+    count, state = resumed.skipped.count, "resumed" if resumed.was_paused else "not paused"
     if missed and count:
         return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
     passed = f"; {_slots(count)} passed over" if count else ""
