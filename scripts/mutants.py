@@ -159,15 +159,15 @@ MUTATIONS = (
     Mutation(
         "leases of a claim counted from its answer",
         "jobrunner/worker/claimer.py",
-        "        return self._take_in_hand(request, claim, sent_at)\n",
-        "        return self._take_in_hand(request, claim, clock.elapsed())\n",
+        "            return self._take_in_hand(request, claim, sent.sent_at)\n",
+        "            return self._take_in_hand(request, claim, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
         "renewals by a claim counted from its answer",
         "jobrunner/worker/claimer.py",
-        "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
-        "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
+        "            self._hand.note_renewed(renewal.renewed, sent.sent_at)\n",
+        "            self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(

@@ -1,6 +1,7 @@
 """A run whose row is locked by another transaction is written later, and delays no other run."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from sqlalchemy import Connection
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import LEASE, OWNER, end_attempt, running
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
-from harness.locks import open_transaction
+from harness.locks import open_transaction, wait_for_lock
 from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -135,3 +136,21 @@ def test_result_that_waits_for_a_locked_row_does_not_stop_claims(database: Postg
         session.execute("BEGIN")
         wait_for(lambda: tick.finalizer.work() or tick.finalizer.is_settled(), 10, database.describe)
     assert outcomes(database, locked.run_id) == ["succeeded"]
+
+
+@postgresql_only
+def test_results_are_written_while_the_next_claim_waits_for_a_lock(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    """Another thread claims, so the children's work goes on, and what they have done is committed."""
+    insert_runs(database, 400, "sleep", {"seconds": 0.02})
+    tick = jobrunner.start("tick", "--concurrency", "2")
+    wait_for(lambda: statuses(database).get("succeeded", 0) > 20)
+    with closing(database.connect()) as locker:
+        locker.execute("BEGIN")
+        locker.execute("SELECT name FROM job_locks FOR UPDATE")
+        wait_for_lock(database)
+        wait_for(lambda: "running" not in statuses(database), 3, "the results wait for the claim")
+    assert tick.communicate(timeout=60) == ("", "")
+    assert statuses(database) == {"succeeded": 400}
+    assert_consistent(database)

@@ -38,7 +38,7 @@ class Dispatcher:
 
     def take(self, claimed: Claimed) -> None:
         """Dispatch the runs of a claim."""
-        self._permits = self._hand.permits_in_use + claimed.permits
+        self._permits = claimed.permits
         self._context.counts["claimed"] += len(claimed.runs) + len(claimed.unreadable)
         for held in claimed.runs:
             if clock.elapsed() > held.begin_before:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from jobrunner import clock
-from jobrunner.errors import ConfigurationError, ConnectionLost, DatabaseUnavailable
+from jobrunner.errors import ConnectionLost, DatabaseUnavailable
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
@@ -16,11 +16,11 @@ from jobrunner.store.database import Connection, Database
 from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
+from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
 from jobrunner.worker.phase import Phase
 from jobrunner.worker.run_log import log_ended, log_run
-from jobrunner.worker.writer import Writer
 
 Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
@@ -31,7 +31,7 @@ MOST_UNWRITTEN = 256
 LONGEST_UNWRITTEN_SECONDS = 0.2
 """While a result has waited to be written for longer than this, no run is claimed or dispatched."""
 _LARGEST_GROUP = MOST_UNWRITTEN
-_WORTH_A_WRITER = 20
+_WORTH_A_THREAD = 20
 """Runs in a group: for fewer, the finalizer does not open a second connection."""
 _LARGEST_TEXT = 1_000_000
 """Characters in one group: the write must end long before the watchdog cuts it as a call that hangs."""
@@ -40,8 +40,7 @@ _LARGEST_TEXT = 1_000_000
 class Finalizer:
     """Writes the results of the runs in hand that have ended. Main thread only; ``wake`` ends the wait of that thread.
 
-    A writer thread writes a large group while the main loop dispatches the next runs. On a database where writers
-    starve each other, the main thread writes all groups.
+    Another thread writes a large group while the main loop dispatches the next runs.
     """
 
     def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
@@ -51,10 +50,7 @@ class Finalizer:
         self._hand = hand
         self._log = context.log
         self._counts = context.counts
-        self._make_writer: Callable[[], Writer[Answers]] = partial(Writer, context.database, context.watchdog, wake)
-        # Created for the first large group.
-        self._writer: Writer[Answers] | None = None
-        self._may_write_beside = not context.database.waits_unfairly
+        self._beside: Beside[Answers] = Beside(context, wake)
 
     def add(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run. The next ``work`` writes it."""
@@ -81,26 +77,25 @@ class Finalizer:
         return any(not write.has_failed and ended_at < latest for write, ended_at in map(_of_write, unwritten) if write)
 
     def next_try_at(self) -> float | None:
-        """When ``work`` has something to do again. None means that nothing is planned, or that the writer works."""
+        """When ``work`` has something to do again. None means not before a group is written, or never."""
         if self._hand.count(Phase.WRITING):
             return None
         return min((each.write.try_at for each in self._hand.in_phase(Phase.ENDED) if each.write), default=None)
 
     def work(self) -> bool:
-        """Write the results that are due; whether the writer thread has finished a group.
+        """Write the results that are due; whether the other thread has finished a group.
 
         If there are very many, the rest is left to the next step, because the loop must also read from the children.
         """
         ends_at = clock.elapsed() + _SLICE_SECONDS
-        was_answered = self._take_writers_answer()
+        was_answered = self._take_answer()
         while not self._hand.count(Phase.WRITING) and clock.elapsed() <= ends_at and (group := self._next_group()):
             self._try(group)
         return was_answered
 
     def close(self) -> None:
-        """End the writer's thread."""
-        if self._writer is not None:
-            self._writer.close()
+        """End the other thread."""
+        self._beside.close()
 
     def _next_group(self) -> list[tuple[RunInHand, PendingWrite]]:
         """Choose the results that are written together next, and move their runs to phase WRITING."""
@@ -123,9 +118,8 @@ class Finalizer:
     def _try(self, group: list[tuple[RunInHand, PendingWrite]]) -> None:
         ends = [(held.lease, held.result) for held, _ in group if held.result is not None]
         work = partial(self._write, ends)
-        writer = self._writer_for(len(group))
-        if writer is not None:
-            writer.ask(work)
+        if len(group) >= _WORTH_A_THREAD and self._beside.is_usable():
+            self._beside.ask(work)
             return
         try:
             answers: Answers | Exception = work(self._context.database)
@@ -133,28 +127,10 @@ class Finalizer:
             answers = error
         self._take(answers)
 
-    def _writer_for(self, size: int) -> Writer[Answers] | None:
-        if not self._may_write_beside or size < _WORTH_A_WRITER:
-            return None
-        if self._writer is None:
-            writer = self._make_writer()
-            try:
-                writer.start()
-            except ConfigurationError:
-                # The host is at its limit of threads, so the main thread writes.
-                writer.close()
-                self._may_write_beside = False
-                return None
-            self._writer = writer
-        return self._writer
-
-    def _take_writers_answer(self) -> bool:
-        answers = self._writer.answer() if self._writer is not None else None
+    def _take_answer(self) -> bool:
+        answers = self._beside.answer()
         if answers is None:
             return False
-        if isinstance(answers, DatabaseUnavailable):
-            # Perhaps the server accepts no more connections. The main thread has one.
-            self._may_write_beside = False
         self._take(answers)
         return True
 

@@ -13,7 +13,7 @@ from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
-from jobrunner.worker.claimer import Claimer, Wanted
+from jobrunner.worker.claimer import Claimed, Claimer, Wanted
 from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.dispatcher import Dispatcher
@@ -26,6 +26,7 @@ from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import Pool
 from jobrunner.worker.pools.pools import Pools
+from jobrunner.worker.returner import Returner
 from jobrunner.worker.stopper import Stopper
 
 _LONGEST_STEP_SECONDS = 0.5
@@ -42,7 +43,8 @@ class Loop:
         self._hand = hand = Hand(context.config.lease, supervisor.page)
         self._heartbeat = Heartbeat(context, hand, supervisor.wake)
         self._finalizer = Finalizer(context, hand, supervisor.wake)
-        self._claimer = Claimer(context, hand, self._heartbeat)
+        self._returner = Returner(context, hand)
+        self._claimer = Claimer(context, hand, self._heartbeat, self._returner, supervisor.wake)
         self._pools = Pools(context, hand, supervisor)
         self._dispatcher = Dispatcher(context, hand, self._pools, self._finalizer)
         self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
@@ -51,6 +53,8 @@ class Loop:
         # None means that the database was not asked yet.
         self._is_quarantined_due: bool | None = None
         self._is_quarantined_at_work = False
+        # The pool that a claim in another thread is for.
+        self._asked_for: Pool | None = None
 
     def run(self) -> None:
         """Work until there is nothing more to do.
@@ -71,6 +75,7 @@ class Loop:
         finally:
             self._period.end()
             self._pools.close()
+            self._claimer.close()
             self._finalizer.close()
             self._heartbeat.close()
         self._raise_trouble()
@@ -98,8 +103,8 @@ class Loop:
 
     def _is_settled(self) -> bool:
         """Whether nothing is left to write or to return, or only to return and the database is away for too long."""
-        is_returned = not self._hand.count(Phase.WAITING) and self._claimer.is_settled()
-        is_written = self._collector.is_settled() and self._finalizer.is_settled()
+        is_returned = not self._hand.count(Phase.WAITING) and self._returner.is_settled()
+        is_written = self._collector.is_settled() and self._finalizer.is_settled() and not self._claimer.is_asking()
         return is_written and (is_returned or self._outage.has_lasted())
 
     def _may_go_on(self) -> bool:
@@ -123,7 +128,7 @@ class Loop:
         if self._pools.starts.has_failed():
             raise HandlersUnavailable(self._pools.starts.failures[-1])
         trouble = self._finalizer.trouble
-        lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._claimer.is_settled()
+        lost_only_its_connection = isinstance(self._outage.error, ConnectionLost) and self._returner.is_settled()
         if not (self._period.is_open_ended and lost_only_its_connection):
             # A listening tick loses no run with its connection. If the database is away, the next tick reports it.
             trouble = self._outage.error or trouble
@@ -134,11 +139,11 @@ class Loop:
 
     def _return_unstarted(self) -> None:
         try:
-            if self._claimer.return_unstarted():
+            if self._returner.return_unstarted():
                 self._pools.ask_soon()
-            if not self._claimer.is_settled():
-                self._context.counts["released"] += self._claimer.return_unanswered()
-                if self._claimer.is_settled():
+            if not self._claimer.is_asking() and not self._returner.is_settled():
+                self._context.counts["released"] += self._returner.return_unanswered()
+                if self._returner.is_settled():
                     self._outage.end()
                     self._pools.ask_soon()
         except DatabaseUnavailable as error:
@@ -170,6 +175,7 @@ class Loop:
         """Claim as many runs as the pools have capacity for."""
         if not self._hand.count(*AT_WORK_PHASES):
             self._is_quarantined_at_work = False
+        self._take_answer()
         if not self._may_claim() or not self._may_ask():
             return
         if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
@@ -188,7 +194,21 @@ class Loop:
 
     def _may_ask(self) -> bool:
         """Whether nothing must be done before the next claim."""
-        return not self._is_quarantined_at_work and self._claimer.may_take() and not self._finalizer.is_behind()
+        if self._is_quarantined_at_work or self._claimer.is_asking():
+            return False
+        return self._returner.is_free() and not self._finalizer.is_behind()
+
+    def _take_answer(self) -> None:
+        """Take the runs of a claim that another thread has sent, if it has its answer."""
+        pool = self._asked_for
+        try:
+            if pool is not None and (claimed := self._claimer.answer()) is not None:
+                self._take_claimed(pool, claimed)
+                self._outage.end()
+        except DatabaseUnavailable as error:
+            self._note_outage(error)
+        if not self._claimer.is_asking():
+            self._asked_for = None
 
     def _claim_quarantined(self) -> None:
         """Claim a run whose lease has expired twice in a row. It runs before all others, and alone in its tick."""
@@ -207,12 +227,19 @@ class Loop:
         room = capacity.claimable.runs(capacity.claimable.permits)
         wanted = int(min(room, self._period.most_runs()))
         if wanted > 0:
-            claimed = self._claimer.take(Wanted(policies, wanted, capacity.claimable, capacity.limits))
-            if not claimed.may_be_more:
-                pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
-            self._dispatcher.take(claimed)
+            request = Wanted(policies, wanted, capacity.claimable, capacity.limits)
+            if not capacity.claimable.permits and self._claimer.ask(request):
+                # Every child has work, which goes on while another thread claims.
+                self._asked_for = pool
+                return
+            self._take_claimed(pool, self._claimer.take(request))
         if pool.ask_at <= clock.elapsed() and (spare := pool.capacity().growth):
             self._grow(pool, spare)
+
+    def _take_claimed(self, pool: Pool, claimed: Claimed) -> None:
+        if not claimed.may_be_more:
+            pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
+        self._dispatcher.take(claimed)
 
     def _grow(self, pool: Pool, spare: int) -> None:
         waits = any(held.run.job_type in pool.types.known for held in self._hand.in_phase(Phase.WAITING))
@@ -245,7 +272,8 @@ class Loop:
             due.append(try_at)
         if self._may_claim():
             due.append(self._period.next_step_at())
-            if not self._is_quarantined_at_work and not self._finalizer.is_behind():
+            is_claiming = self._is_quarantined_at_work or self._claimer.is_asking()
+            if not is_claiming and not self._finalizer.is_behind():
                 due += [pool.ask_at for pool, each in capacities if pool.types.policies and each.claimable.any]
         wait_seconds = min(_LONGEST_STEP_SECONDS, min(due, default=float("inf")) - clock.elapsed())
         is_stopping = self._context.stop.at is not None

@@ -24,6 +24,7 @@ from jobrunner.worker.finalizer import Finalizer
 from jobrunner.worker.hand import Hand, RunInHand
 from jobrunner.worker.heartbeat import Heartbeat
 from jobrunner.worker.phase import Phase
+from jobrunner.worker.returner import Returner
 from jobrunner.worker.watchdog import Watchdog
 
 
@@ -72,7 +73,8 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     heartbeat = Heartbeat(context, hand, lambda: None)
     finalizer = Finalizer(context, hand, lambda: None)
     try:
-        yield TickParts(store, context, hand, heartbeat, finalizer, Claimer(context, hand, heartbeat))
+        claimer = Claimer(context, hand, heartbeat, Returner(context, hand), lambda: None)
+        yield TickParts(store, context, hand, heartbeat, finalizer, claimer)
     finally:
         finalizer.close()
         heartbeat.close()

@@ -1,0 +1,94 @@
+"""Database calls beside the main loop: in another thread, with a connection of its own, while the loop goes on."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from jobrunner.errors import ConfigurationError, DatabaseUnavailable
+from jobrunner.store.database import Database
+from jobrunner.worker.context import TickContext
+from jobrunner.worker.watchdog import TickThread, Watchdog
+
+T = TypeVar("T")
+
+
+class Beside(Generic[T]):
+    """Makes one call at a time in its thread, which starts at the first use. Main thread only.
+
+    ``wake`` ends the wait of the main thread. Where writers starve each other, or the host can start no thread, or the
+    server accepts no second connection, it is not usable, and the main thread makes the call itself.
+    """
+
+    def __init__(self, context: TickContext, wake: Callable[[], None]) -> None:
+        self._context = context
+        self._wake = wake
+        self._thread: _Thread[T] | None = None
+        self._may_ask = not context.database.waits_unfairly
+
+    def is_usable(self) -> bool:
+        """Whether ``ask`` may be called. Starts the thread."""
+        if self._thread is None and self._may_ask:
+            thread: _Thread[T] = _Thread(self._context.database, self._context.watchdog, self._wake)
+            try:
+                thread.start()
+            except ConfigurationError:
+                thread.close()
+                self._may_ask = False
+            else:
+                self._thread = thread
+        return self._may_ask
+
+    def ask(self, call: Callable[[Database], T]) -> None:
+        """Make this call. Take its answer before you ask again."""
+        assert self._thread is not None
+        self._thread.asked.put(call)
+
+    def answer(self) -> T | Exception | None:
+        """What the call has returned or raised. None means that it is not finished, or that there is none."""
+        if self._thread is None:
+            return None
+        with suppress(queue.Empty):
+            answer = self._thread.answers.get_nowait()
+            # Perhaps the server accepts no more connections. The main thread has one.
+            self._may_ask = not isinstance(answer, DatabaseUnavailable)
+            return answer
+        return None
+
+    def close(self) -> None:
+        """Wait for the current call, then end the thread and close its connection."""
+        if self._thread is not None:
+            self._thread.close()
+
+
+class _Thread(TickThread, Generic[T]):
+    def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
+        super().__init__(name="jobrunner-beside", daemon=True)
+        self.asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()
+        self.answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+        self._database = main.second_connection()
+        self._watchdog = watchdog
+        self._wake = wake
+        watchdog.add(self._database)
+
+    def close(self) -> None:
+        self.asked.put(None)
+        if self.is_alive():
+            self.join(timeout=1)
+        if self.is_alive():
+            self._database.cut()
+            self.join(timeout=5)
+        self._watchdog.remove(self._database)
+        self._database.close()
+
+    def run(self) -> None:
+        while (call := self.asked.get()) is not None:
+            answer: Any
+            try:
+                answer = call(self._database)
+            except Exception as error:  # noqa: BLE001 - the error is the answer
+                answer = error
+            self.answers.put(answer)
+            self._wake()
