@@ -26,7 +26,7 @@ Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
-MOST_UNWRITTEN = 256
+MOST_UNWRITTEN = 512
 """The most attempts that have ended or are prefetched and may end at any moment: a killed tick does these twice."""
 LONGEST_UNWRITTEN_SECONDS = 0.2
 """While a result has waited to be written for longer than this, no run is claimed or dispatched."""
@@ -66,12 +66,14 @@ class Finalizer:
         return self._hand.count(Phase.ENDED, Phase.WRITING)
 
     def is_behind(self) -> bool:
-        """Whether too many results wait to be written, or one waits for too long, so that no more run should begin.
+        """Whether too many results wait to be written, or one waits for too long, so that no more run should begin."""
+        return self.unwritten() >= MOST_UNWRITTEN or self.is_late()
 
-        The age of a result whose write has failed does not count, so that one locked row does not stop the tick.
+    def is_late(self) -> bool:
+        """Whether a result waits for too long to be written, so that no more run should be claimed.
+
+        A result whose write has failed does not count, so that one locked row does not stop the tick.
         """
-        if self.unwritten() >= MOST_UNWRITTEN:
-            return True
         latest = clock.elapsed() - LONGEST_UNWRITTEN_SECONDS
         unwritten = self._hand.in_phase(Phase.WRITING, Phase.ENDED)
         return any(not write.has_failed and ended_at < latest for write, ended_at in map(_of_write, unwritten) if write)

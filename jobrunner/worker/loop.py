@@ -196,7 +196,7 @@ class Loop:
         """Whether nothing must be done before the next claim."""
         if self._is_quarantined_at_work or self._claimer.is_asking():
             return False
-        return self._returner.is_free() and not self._finalizer.is_behind()
+        return self._returner.is_free() and not self._finalizer.is_late()
 
     def _take_answer(self) -> None:
         """Take the runs of a claim that another thread has sent, if it has its answer."""
@@ -273,7 +273,7 @@ class Loop:
         if self._may_claim():
             due.append(self._period.next_step_at())
             is_claiming = self._is_quarantined_at_work or self._claimer.is_asking()
-            if not is_claiming and not self._finalizer.is_behind():
+            if not is_claiming and not self._finalizer.is_late():
                 due += [pool.ask_at for pool, each in capacities if pool.types.policies and each.claimable.any]
         wait_seconds = min(_LONGEST_STEP_SECONDS, min(due, default=float("inf")) - clock.elapsed())
         is_stopping = self._context.stop.at is not None

@@ -65,10 +65,12 @@ class HandlerPool(Pool):
         )
 
     def _claimable(self, queues: list[PrefetchQueue]) -> Capacity:
-        if not self.types.policies or self._is_any_waiting():
+        if not self.types.policies:
             return Capacity(0)
-        length, idle = self._throughput.queue_length(), len(self._supervisor.idle)
-        ahead = sum(max(0, length - 1 - queue.length) for queue in queues)
+        waiting = self._count_waiting()
+        # Waiting runs are for the idle children.
+        length, idle = self._throughput.queue_length(), 0 if waiting else len(self._supervisor.idle)
+        ahead = max(0, sum(length - 1 - queue.length for queue in queues) - waiting)
         if not idle and 2 * ahead < (length - 1) * len(queues):
             # Every child has enough work for now: one large claim later is cheaper than many small ones.
             ahead = 0
@@ -93,7 +95,7 @@ class HandlerPool(Pool):
     def start(self, permits: int, ahead: int) -> PoolStep:
         self._release_written()
         self._recall_behind_the_stuck()
-        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._is_any_waiting():
+        if permits > 0 and self._supervisor.idle and self.ask_at > clock.elapsed() and not self._count_waiting():
             self._recall_behind_the_slowest()
         started: list[RunInHand] = []
         ahead -= sum(queue.length for queue in self._queues.values())

@@ -114,8 +114,8 @@ class Pool(ABC):
             return []
         return [held for held in self._hand.each_in(Phase.WAITING) if held.run.job_type in self.types.known]
 
-    def _is_any_waiting(self) -> bool:
-        return any(held.run.job_type in self.types.known for held in self._hand.each_in(Phase.WAITING))
+    def _count_waiting(self) -> int:
+        return sum(held.run.job_type in self.types.known for held in self._hand.each_in(Phase.WAITING))
 
 
 def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | None) -> StartRun:
