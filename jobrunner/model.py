@@ -23,7 +23,7 @@ OnStop: TypeAlias = Literal["release", "drop"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]
-PLACES = {"code": "the code", "file": "jobrunner.toml"}
+SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where a person changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 

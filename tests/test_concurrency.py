@@ -1,4 +1,4 @@
-"""Many ticks at once: each run starts once, and a host never has more at work than it may."""
+"""Many ticks at once: each run starts once, and a host never exceeds its limit."""
 
 import subprocess
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses, wait_for_exit
 
-PLACES = 3
+PERMITS = 3
 
 SPAN = """
 def note(word, ctx):
@@ -50,7 +50,7 @@ def test_twenty_ticks_at_once_start_each_run_once(
 ) -> None:
     app.add(SPAN)
     ids = insert_runs(database, 200, "span")
-    settings = {"JOBRUNNER_CONCURRENCY": str(PLACES), "SPANS": str(app.path("spans"))}
+    settings = {"JOBRUNNER_CONCURRENCY": str(PERMITS), "SPANS": str(app.path("spans"))}
     ticks = [jobrunner.start("tick", env={**settings, "JOBRUNNER_HOST": f"host-{n % hosts}"}) for n in range(20)]
     assert [wait_for_exit(tick, 0, 90) for tick in ticks] == [""] * 20
     assert database.query("SELECT * FROM job_attempts WHERE outcome <> 'succeeded'") == []
@@ -59,23 +59,25 @@ def test_twenty_ticks_at_once_start_each_run_once(
     assert database.value("SELECT count(*) FROM job_attempts") == 200
     most = most_at_work(app)
     assert len(most) == hosts
-    assert max(most.values()) <= PLACES
+    assert max(most.values()) <= PERMITS
     assert_consistent(database)
 
 
 @pytest.mark.promise("P1", "P2")
-def test_ten_long_runs_and_five_ticks_a_minute_apart(jobrunner: Commands, app: App, database: Database) -> None:
+def test_five_ticks_a_minute_apart_start_ten_long_runs_once_each(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     """Each works for three minutes and more, by the database's clock. No lease is that short here."""
     ids = insert_runs(database, 10, "wait_for", {"path": str(app.path("go"))})
-    settings = {"JOBRUNNER_LEASE": "10m", "JOBRUNNER_CONCURRENCY": str(PLACES)}
+    settings = {"JOBRUNNER_LEASE": "10m", "JOBRUNNER_CONCURRENCY": str(PERMITS)}
     ticks: list[subprocess.Popen[str]] = []
     for _ in range(5):
         ticks.append(jobrunner.start("tick", env=settings))
         if len(ticks) > 1:
             assert wait_for_exit(ticks[-1], 0) == ""
-        wait_for(lambda: len(app.trace()) >= PLACES, 20, "as many handlers as places")
-        assert len(app.trace()) == PLACES
-        assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == PLACES
+        wait_for(lambda: len(app.trace()) >= PERMITS, 20, "as many handlers as permits")
+        assert len(app.trace()) == PERMITS
+        assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == PERMITS
         assert outcomes(database, ids[0]) == []
         database.move_clock(timedelta(minutes=1))
     app.release("go")
@@ -88,13 +90,13 @@ def test_ten_long_runs_and_five_ticks_a_minute_apart(jobrunner: Commands, app: A
 
 
 @pytest.mark.promise("P2", "P6")
-def test_places_of_a_killed_tick_are_free_when_its_leases_end(
+def test_permits_of_a_killed_tick_are_free_after_its_leases_have_expired(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    insert_runs(database, PLACES, "wait_for", {"path": str(app.path("never"))})
-    settings = {"JOBRUNNER_CONCURRENCY": str(PLACES)}
+    insert_runs(database, PERMITS, "wait_for", {"path": str(app.path("never"))})
+    settings = {"JOBRUNNER_CONCURRENCY": str(PERMITS)}
     tick = jobrunner.start("tick", env=settings)
-    wait_for(lambda: len(app.trace()) == PLACES, 20, "as many handlers as places")
+    wait_for(lambda: len(app.trace()) == PERMITS, 20, "as many handlers as permits")
     (waiting,) = insert_runs(database, 1)
     jobrunner.tick(env=settings)
     tick.kill()
@@ -103,7 +105,7 @@ def test_places_of_a_killed_tick_are_free_when_its_leases_end(
     database.move_clock(timedelta(seconds=61))
     jobrunner.tick(env=settings)
     assert outcomes(database, waiting) == ["succeeded"]
-    assert statuses(database) == {"succeeded": 1, "failed": PLACES}
+    assert statuses(database) == {"succeeded": 1, "failed": PERMITS}
     assert_consistent(database)
 
 

@@ -1,4 +1,4 @@
-"""The same on SQLite, which tells no rows, but names the index that it searches: no statement scans the runs."""
+"""On SQLite, which counts no rows but names the index that it searches, no statement scans the runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from jobrunner.store.location import locate
 
 CALLS = IDLE | BUSY | OLD
 # An index that holds only the rows in question may be read from end to end.
-SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_suspect")
+SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_quarantined")
 GROWING = ("job_runs", "job_attempts", "job_events", "job_ticks", "job_keys")
 
 
@@ -66,9 +66,9 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         assert all(line.endswith(SMALL) for line in scans), (name, scans)
     used = {name: " ".join(lines) for name, lines in plans.items()}
     assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    assert used["claims.claim a suspect"].count("job_runs_suspect (job_type=?)") == len(KNOWN)
+    assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=?)") == len(KNOWN)
     assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    for name in ("enqueue.enqueue of a limited type", "backpressure.find_room"):
+    for name in ("enqueue.enqueue of a limited type", "backpressure.lock_and_count"):
         assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
     for name in ("ticks.is_anything_due", "the idle statement", "listen.look_ahead"):
         assert "job_runs_due (run_at<?)" in used[name], (name, used[name])

@@ -1,4 +1,4 @@
-"""Many rows given to a statement as one parameter: stored as one INSERT each would store them, at a constant text."""
+"""Many rows in one parameter of a statement: stored like single INSERTs, with a constant statement text."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, event, insert, select
 
 from harness import Database
 from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect import rows
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.location import locate
 from jobrunner.store.schema import job_runs
 

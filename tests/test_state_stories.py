@@ -1,4 +1,4 @@
-"""The state machine's own rules, one after the other: sequences that chance seldom finds."""
+"""Sequences for the state machine that random tests seldom find."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from harness import Database
-from harness.run_machine import ENDS, LEASE, OWNERS, PLACES, Runs
+from harness.run_machine import ENDS, LEASE, OWNERS, PERMITS, Runs
 from harness.run_model import POLICIES
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.claims import ClaimRequest
 
 
 def asked(**changes: Any) -> dict[str, ClaimRequest]:
-    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PLACES, LEASE, **changes)}
+    return {"request": ClaimRequest(OWNERS[0], "", list(POLICIES.values()), 3, PERMITS, LEASE, **changes)}
 
 
 def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
@@ -25,30 +25,32 @@ def end(outcome: Outcome) -> tuple[str, dict[str, Any]]:
 
 
 CLAIM = ("claim", {**asked(), "commits": True})
-SUSPECT = ("claim", {**asked(quarantined=True), "commits": True})
+QUARANTINED = ("claim", {**asked(quarantined=True), "commits": True})
 CANCEL = ("act", {"pick": 0, "act": "cancel"})
 RETRY = ("act", {"pick": 0, "act": "retry"})
 EXPIRE = ("pass_time", {"seconds": 20 * 60, "limit": 100})
 LATE = ("finalize_late", {"pick": 0, "ending": AttemptResult(Outcome.SUCCEEDED)})
 HOLDS = [("hold", {"pick": 0, "live": False, "act": act}) for act in ("renew", "report")]
 STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "cancelled, then given back": [CLAIM, CANCEL, ("give_back", {"pick": 0, "whole": True})],
+    "cancelled, then returned": [CLAIM, CANCEL, ("return_unstarted", {"pick": 0, "whole": True})],
     **{f"cancelled, then {outcome}": [CLAIM, CANCEL, end(outcome)] for outcome in ENDS},
     "recovered, then finalized": [CLAIM, EXPIRE, LATE],
     "cancelled and recovered, then finalized": [CLAIM, CANCEL, EXPIRE, LATE],
     "finalized twice": [CLAIM, end(Outcome.SUCCEEDED), LATE],
     "finalized under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, LATE],
     "renewed under the next owner's hands": [CLAIM, EXPIRE, EXPIRE, CLAIM, *HOLDS],
-    "poison": [step for claim in (CLAIM, CLAIM, SUSPECT) for step in (claim, EXPIRE, EXPIRE)] + [RETRY, CLAIM, SUSPECT],
+    "poison": [step for claim in (CLAIM, CLAIM, QUARANTINED) for step in (claim, EXPIRE, EXPIRE)]
+    + [RETRY, CLAIM, QUARANTINED],
     "handed back ten times": [CLAIM, end(Outcome.RELEASED)] * 10,
     "retried past its limit": [CLAIM, end(Outcome.DISCARDED), RETRY] * 6,
     "a clock that steps back": [CLAIM, ("pass_time", {"seconds": -1800, "limit": 100}), LATE],
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P1", "P2", "P7")
 @pytest.mark.parametrize("story", STORIES)
-def test_sequences_that_chance_seldom_finds(database: Database, story: str) -> None:
+def test_run_life_stories_that_random_tests_seldom_find(database: Database, story: str) -> None:
     machine = Runs(database)
     machine.begin(keys=[None])
     for name, arguments in STORIES[story]:

@@ -3,7 +3,7 @@
 import re
 
 from alembic import op
-from jobrunner.store import dialect
+from jobrunner.store.dialect import notify, values
 
 revision = "0001"
 down_revision = None
@@ -106,7 +106,7 @@ CREATE UNIQUE INDEX job_runs_key_running ON job_runs (concurrency_key)
 CREATE INDEX job_runs_deadline ON job_runs (start_deadline_at)
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
 CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_suspect ON job_runs (job_type, priority DESC, run_at, id)
+CREATE INDEX job_runs_quarantined ON job_runs (job_type, priority DESC, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
 CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
 CREATE INDEX job_runs_lease ON job_runs (host, id) WHERE status = 'running';
@@ -227,9 +227,9 @@ VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "c
 
 def upgrade() -> None:
     name = op.get_context().dialect.name
-    words = dialect.ddl_words(name)
+    words = values.ddl_words(name)
     _run(_checked(TABLES, name), words)
-    for statement in (*dialect.clock_statements(name), *dialect.notify_statements(name)):
+    for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
 
@@ -246,7 +246,7 @@ def _checked(script: str, dialect_name: str) -> str:
         )
         if not instants:
             return table[0]
-        condition = dialect.readable(dialect_name, instants, json_columns)
+        condition = values.readable(dialect_name, instants, json_columns)
         return f"CREATE TABLE {name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
 
     return re.sub(r"CREATE TABLE (\w+) \((.*?)\n\)(\{\w+\});", add, script, flags=re.DOTALL)
@@ -255,11 +255,11 @@ def _checked(script: str, dialect_name: str) -> str:
 def downgrade() -> None:
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS job_{view}")
-    for statement in dialect.clock_removal(op.get_context().dialect.name):
+    for statement in values.clock_removal(op.get_context().dialect.name):
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
-    for statement in dialect.notify_removal(op.get_context().dialect.name):
+    for statement in notify.notify_removal(op.get_context().dialect.name):
         op.execute(statement)
 
 

@@ -107,7 +107,7 @@ def _claim(queue: Queue, store: Database) -> float:
         token=token_hex(16),
         policies=[Policy("noop")],
         limit=_RUNS,
-        places=_RUNS,
+        permits=_RUNS,
         lease=_LEASE,
     )
     began = time.perf_counter()

@@ -15,21 +15,19 @@ from typing import Any
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
-from jobrunner.model import PLACES, Declaration, Source
+from jobrunner.model import SOURCE_NAMES, Declaration, Source
 from jobrunner.store import edits, obstacles, reconcile
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.obstacles import Former
+from jobrunner.store.records import ReadDefinition
 from jobrunner.worker.expansion import plan
-
-Row = Any
-"""A row of ``job_definitions``, with the time of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
     """A definition that differs from its declaration. ``fields`` maps a name to the old and the new value."""
 
-    row: Row
+    row: ReadDefinition
     declaration: Declaration
     fields: dict[str, tuple[Any, Any]]
 
@@ -43,9 +41,9 @@ class Difference:
     """
 
     new: list[Declaration] = field(default_factory=list)
-    back: list[tuple[Row, Declaration]] = field(default_factory=list)
+    back: list[tuple[ReadDefinition, Declaration]] = field(default_factory=list)
     edited: list[Edited] = field(default_factory=list)
-    gone: list[Row] = field(default_factory=list)
+    gone: list[ReadDefinition] = field(default_factory=list)
     unchanged: int = 0
     left: Counter[str] = field(default_factory=Counter)
     others: Counter[str] = field(default_factory=Counter)
@@ -107,13 +105,13 @@ def former_runs(database: Database, wanted: Declared) -> list[Former]:
 def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
     reconcile.hold(connection)
     difference = _compared(connection, wanted, lock=True)
-    asked = partial(plan, payload_limit=wanted.payload_limit)
-    edits.mark_removed(connection, difference.gone, asked, actor)
+    plan_due = partial(plan, payload_limit=wanted.payload_limit)
+    edits.mark_removed(connection, difference.gone, plan_due, actor)
     for each in difference.edited:
-        edits.redeclare(connection, each.row, each.declaration, asked, actor)
+        edits.redeclare(connection, each.row, each.declaration, plan_due, actor)
     for row, declaration in difference.back:
-        edits.bring_back(connection, row, declaration, asked, actor)
-    taken = reconcile.add(connection, difference.new, asked, actor)
+        edits.restore(connection, row, declaration, plan_due, actor)
+    taken = reconcile.add(connection, difference.new, plan_due, actor)
     for declaration in difference.new:
         if declaration.name in taken:
             raise _taken(declaration)
@@ -124,21 +122,21 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
     by_name = {each.name: each for each in wanted.declarations}
     renamed = {each.renamed_from: each for each in wanted.declarations if each.renamed_from is not None}
     found = reconcile.definitions(connection, [*by_name, *renamed], lock=lock)
-    taken = {row["name"] for row in found}
+    taken = {row.name for row in found}
     difference = Difference()
     for row in found:
-        declaration = by_name.pop(row["name"], None)
-        new = renamed.get(row["name"])
+        declaration = by_name.pop(row.name, None)
+        new = renamed.get(row.name)
         # If the new name has a row already (renamed before, or after a rollback), each name keeps its own row.
-        if declaration is None and row["removed_at"] is None and new is not None and new.name not in taken:
+        if declaration is None and row.removed_at is None and new is not None and new.name not in taken:
             declaration = by_name.pop(new.name)
         if declaration is None:
             _note_undeclared(difference, row, wanted)
-        elif row["removed_at"] is not None:
+        elif row.removed_at is not None:
             difference.back.append((row, declaration))
         else:
             _check_owner(row, declaration, wanted)
-            if fields := edits.differing(row, declaration):
+            if fields := edits.differences(row, declaration):
                 difference.edited.append(Edited(row, declaration, fields))
             else:
                 difference.unchanged += 1
@@ -146,30 +144,31 @@ def _compared(connection: Connection, wanted: Declared, *, lock: bool) -> Differ
     return difference
 
 
-def _note_undeclared(difference: Difference, row: Row, wanted: Declared) -> None:
-    if row["removed_at"] is not None:
+def _note_undeclared(difference: Difference, row: ReadDefinition, wanted: Declared) -> None:
+    if row.removed_at is not None:
         return
-    if row["application"] != wanted.application:
-        difference.others[row["application"]] += 1
-    elif row["source"] in wanted.sources:
+    if row.application != wanted.application:
+        difference.others[row.application] += 1
+    elif row.source in wanted.sources:
         difference.gone.append(row)
     else:
-        difference.left[row["source"]] += 1
+        difference.left[row.source] += 1
 
 
-def _check_owner(row: Row, declaration: Declaration, wanted: Declared) -> None:
-    if row["source"] not in PLACES:
+def _check_owner(row: ReadDefinition, declaration: Declaration, wanted: Declared) -> None:
+    if row.source not in SOURCE_NAMES:
         raise _taken(declaration)
     # A definition without an application becomes one of this application.
-    if row["application"] not in ("", wanted.application):
+    if row.application not in ("", wanted.application):
         raise JobrunnerError(
             f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of the application"
-            f" {row['application']!r}; rename it, or let that application disable its own first"
+            f" {row.application!r}; rename it, or let that application disable its own first"
         )
-    if row["source"] not in wanted.sources:
+    if row.source not in wanted.sources:
         raise JobrunnerError(
             f"the schedule {declaration.name!r} of {_source_of(declaration)} has the name of one of"
-            f" {PLACES[row['source']]}, which this host does not have; rename it, or apply on a host that has both"
+            f" {SOURCE_NAMES[row.source]}, which this host does not have;"
+            " rename it, or apply on a host that has both"
         )
 
 
@@ -183,4 +182,4 @@ def _taken(declaration: Declaration) -> JobrunnerError:
 def _source_of(declaration: Declaration) -> str:
     if declaration.source == "code":
         return f"the code (handler {declaration.job_type})"
-    return PLACES.get(declaration.source, declaration.source)
+    return SOURCE_NAMES.get(declaration.source, declaration.source)

@@ -14,7 +14,7 @@ from jobrunner.admin import reconcile
 from jobrunner.admin.reconcile import Declared, Difference
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.errors import ConfigurationError
-from jobrunner.model import PLACES, Declaration, Policy, Source
+from jobrunner.model import SOURCE_NAMES, Declaration, Policy, Source
 from jobrunner.schedules.options import DURATIONS
 from jobrunner.settings.config import Config
 from jobrunner.store.database import Database
@@ -114,23 +114,23 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
     for each in difference.new:
         yield f"+ {_declared_line(each)}"
     for row, declaration in difference.back:
-        kept = ", still paused" if row["paused_at"] is not None else ""
-        if (most := declaration.policy.max_runs) is not None and row["runs_made"]:
-            kept += f", {row['runs_made']} of {most} runs made"
-        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row['removed_at'])}{kept}"
+        kept = ", still paused" if row.paused_at is not None else ""
+        if (most := declaration.policy.max_runs) is not None and row.runs_made:
+            kept += f", {row.runs_made} of {most} runs made"
+        yield f"+ {_declared_line(declaration)}, was removed {render.instant(row.removed_at)}{kept}"
     for edited in difference.edited:
-        yield f"~ {visible(edited.row['name'])}"
+        yield f"~ {visible(edited.row.name)}"
         for name, (before, after) in edited.fields.items():
             yield f"    {name}: {_shown(before, name)} -> {_shown(after, name)}"
     for row in difference.gone:
-        yield f"- {visible(row['name'])}: no longer in {PLACES[row['source']]}"
+        yield f"- {visible(row.name)}: no longer in {SOURCE_NAMES[row.source]}"
     for source, count in sorted(difference.left.items()):
         yield (
-            f"{count} of {PLACES[source]} left alone: this host does not have that source;"
-            f" if nobody has: jobrunner apply --gone {source}"
+            f"{count} of {SOURCE_NAMES[source]} left alone: this host does not have that source;"
+            f" if no host has it any more, run: jobrunner apply --gone {source}"
         )
     for application, count in sorted(difference.others.items()):
-        whose = f"of the application {visible(application)}" if application else "that no application has named its own"
+        whose = f"of the application {visible(application)}" if application else "of no application"
         yield f"{count} {whose} left alone"
     counted = {
         "added": len(difference.new) + len(difference.back),
@@ -143,7 +143,9 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
 
 def _declared_line(each: Declaration) -> str:
     payload = f" {_shown(each.payload)}" if each.payload else ""
-    return visible(f"{each.name}: {each.job_type}{payload} at {each.schedule} {each.timezone} ({PLACES[each.source]})")
+    return visible(
+        f"{each.name}: {each.job_type}{payload} at {each.schedule} {each.timezone} ({SOURCE_NAMES[each.source]})"
+    )
 
 
 def _shown(value: Any, field: str = "") -> str:
@@ -168,12 +170,12 @@ def _as_data(difference: Difference, wanted: Declared, is_dry: bool) -> dict[str
         ],
         "changed": [
             {
-                "name": each.row["name"],
+                "name": each.row.name,
                 "changes": {field: {"from": before, "to": after} for field, (before, after) in each.fields.items()},
             }
             for each in difference.edited
         ],
-        "disabled": [{"name": row["name"], "source": row["source"]} for row in difference.gone],
+        "disabled": [{"name": row.name, "source": row.source} for row in difference.gone],
         "unchanged": difference.unchanged,
         "left_alone": dict(difference.left),
         "of_other_applications": dict(difference.others),

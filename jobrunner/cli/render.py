@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,7 +26,7 @@ def done(text: object) -> None:
 
 
 def echo_json(value: object) -> None:
-    """Print one JSON document. Instants are in ISO 8601, in UTC."""
+    """Print one JSON document. Instants are in ISO 8601, in UTC; a record is an object with its fields in order."""
     click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
 
 
@@ -74,4 +75,6 @@ def _plain(value: Any) -> Any:
         return iso_instant(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if is_dataclass(value):
+        return vars(value)
     raise TypeError(type(value).__name__)

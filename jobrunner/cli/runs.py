@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -147,23 +147,26 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
         return
-    attempts, events = found.pop("attempt_log"), found.pop("event_log")
-    hidden = ("lease_token", "output")
-    render.fields({name: value for name, value in found.items() if value is not None and name not in hidden})
-    for attempt in attempts:
-        texts = {name: attempt.pop(name) for name in ("traceback", "output")}
-        click.echo(f"\nattempt {attempt.pop('sequence')}")
-        render.fields({name: value for name, value in attempt.items() if value is not None}, indent="  ")
-        for name, text in texts.items():
+    hidden = ("lease_token", "output", "attempt_log", "event_log")
+    render.fields(_filled(found, hidden))
+    for attempt in found.attempt_log:
+        click.echo(f"\nattempt {attempt.sequence}")
+        render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")
+        for name, text in (("traceback", attempt.traceback), ("output", attempt.output)):
             if text:
                 _echo_block(name, text)
-    if found["output"]:
+    if found.output:
         click.echo("\nrunning")
-        _echo_block("output", found["output"])
-    if events:
+        _echo_block("output", found.output)
+    if found.event_log:
         click.echo("\nevents")
-        for event in events:
-            render.fields(event, indent="  ")
+        for event in found.event_log:
+            render.fields(vars(event), indent="  ")
+
+
+def _filled(record: object, hidden: Collection[str]) -> dict[str, object]:
+    """The fields of a record that have a value, without the hidden ones."""
+    return {name: value for name, value in vars(record).items() if value is not None and name not in hidden}
 
 
 def _echo_block(name: str, text: str) -> None:

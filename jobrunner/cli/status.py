@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 import click
 
@@ -13,7 +12,9 @@ from jobrunner.cli import environment, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.settings.config import Config
-from jobrunner.store import queries
+from jobrunner.store import overview
+from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.overview import DeadRun, FailingRun, State
 from jobrunner.text import visible
 
 
@@ -24,13 +25,28 @@ def status(as_json: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
-    found = database.read(lambda connection: queries.status(connection, known))
-    found = {"database": database.location.label, **found, "handlers_problem": problem}
-    found["state_problem"] = session.problem_of_state(config)
+    found = database.read(lambda connection: overview.status(connection, known))
+    problems = {"handlers_problem": problem, "state_problem": session.problem_of_state(config)}
     if as_json:
-        render.echo_json(found)
+        render.echo_json({"database": database.location.label, **vars(found), **problems})
     else:
-        _show(found)
+        _show(database.location.label, found, problems)
+
+
+def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:
+    click.echo(f"database   {visible(database)}")
+    counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
+    click.echo("runs       " + "  ".join(counts))
+    oldest = found.oldest_due_seconds
+    since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
+    click.echo(f"due now    {found.due}{since}")
+    for name, problem in problems.items():
+        if problem:
+            click.echo(f"{name.removesuffix('_problem'):10} {visible(problem)}")
+    for title, headings, rows in _tables(found):
+        if rows:
+            click.echo(f"\n{title}")
+            render.table(headings, rows)
 
 
 def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
@@ -41,76 +57,80 @@ def _known_types(config: Config) -> tuple[list[str] | None, str | None]:
         return None, str(error)
 
 
-def _show(found: dict[str, Any]) -> None:
-    click.echo(f"database   {visible(found['database'])}")
-    click.echo("runs       " + "  ".join(f"{name} {count}" for name, count in found["runs"].items()))
-    oldest = found["oldest_due_seconds"]
-    since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
-    click.echo(f"due now    {found['due']}{since}")
-    if found["handlers_problem"]:
-        click.echo(f"handlers   {visible(found['handlers_problem'])}")
-    if found["state_problem"]:
-        click.echo(f"state      {visible(found['state_problem'])}")
-    at = found["at"]
-    for row in found["running"]:
-        row["since"], row["beat"] = _ago(at, row["started_at"]), _ago(at, row["heartbeat_at"])
-        row["attempt"], row["progress"] = f"{row['attempt']} of {row['max_attempts']}", _progress(row["progress"])
-    for row in found["failing"]:
-        row["attempts"] = f"{row['attempts']} of {row['max_attempts']}"
-    for row in found["failing"] + found["dead"]:
-        row["error"] = f"{row['error_type']}: {row['last_error']}"
-    for row in found["schedules"]:
-        row["next_slot"] = next_slot(row)
-    for row in found["ticks"]:
-        row["ended"] = row["finished_at"] or "at work, or killed"
-        row["done"] = _done(row["counts"])
-    for name, (title, columns) in _SECTIONS.items():
-        if found[name]:
-            click.echo(f"\n{title}")
-            render.table(list(columns), [[row[each] for each in columns.values()] for row in found[name]])
+_Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 
 
-SCHEDULES = {
-    "NAME": "name", "TYPE": "job_type", "SCHEDULE": "schedule", "TIME ZONE": "timezone", "NEXT SLOT": "next_slot",
-    "PROBLEM": "problem",
-}  # fmt: skip
-_TYPE = {"ID": "id", "TYPE": "job_type"}
-# What of the answer is shown as a table: its title, and each heading with the field below it.
-_SECTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "running": (
+def _tables(found: State) -> Iterator[_Table]:
+    """Each table: its title, its headings, and its rows."""
+    yield (
         "running",
-        _TYPE | {"HOST": "host", "SINCE": "since", "LAST BEAT": "beat", "ATTEMPT": "attempt", "PROGRESS": "progress"},
-    ),
-    "failing": ("failing", _TYPE | {"ATTEMPTS": "attempts", "NEXT TRY": "next_try_at", "ERROR": "error"}),
-    "dead": ("dead", _TYPE | {"ATTEMPTS": "attempts", "SINCE": "finished_at", "ERROR": "error"}),
-    "schedules": ("schedules", SCHEDULES),
-    "unknown_types": (
+        ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),
+        [
+            (
+                *(run.id, run.job_type, run.host, _ago(found.at, run.started_at), _ago(found.at, run.heartbeat_at)),
+                *(f"{run.attempt} of {run.max_attempts}", _progress(run.progress)),
+            )
+            for run in found.running
+        ],
+    )
+    yield (
+        "failing",
+        ("ID", "TYPE", "ATTEMPTS", "NEXT TRY", "ERROR"),
+        [
+            (run.id, run.job_type, f"{run.attempts} of {run.max_attempts}", run.next_try_at, _error(run))
+            for run in found.failing
+        ],
+    )
+    yield (
+        "dead",
+        ("ID", "TYPE", "ATTEMPTS", "SINCE", "ERROR"),
+        [(run.id, run.job_type, run.attempts, run.finished_at, _error(run)) for run in found.dead],
+    )
+    yield "schedules", SCHEDULES, [schedule_cells(each) for each in found.schedules]
+    yield (
         "waiting, but unknown on this host",
-        {"TYPE": "job_type", "RUNS": "waiting", "OLDEST": "oldest_run_at"},
-    ),
-    "limits": (
+        ("TYPE", "RUNS", "OLDEST"),
+        [(each.job_type, each.waiting, each.oldest_run_at) for each in found.unknown_types],
+    )
+    yield (
         "limited",
-        {
-            "TYPE": "job_type", "WAITING": "waiting", "MOST": "max_waiting", "WHEN FULL": "when_full",
-            "DROPPED": "dropped", "LAST DROPPED": "dropped_at",
-        },
-    ),
-    "ticks": (
+        ("TYPE", "WAITING", "MOST", "WHEN FULL", "DROPPED", "LAST DROPPED"),
+        [
+            (each.job_type, each.waiting, each.max_waiting, each.when_full, each.dropped, each.dropped_at)
+            for each in found.limits
+        ],
+    )
+    yield (
         "last tick per host",
-        {"HOST": "host", "STARTED": "started_at", "ENDED": "ended", "DONE": "done", "ERROR": "error"},
-    ),
-}  # fmt: skip
+        ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
+        [
+            (tick.host, tick.started_at, tick.finished_at or "at work, or killed", _done(tick.counts), tick.error)
+            for tick in found.ticks
+        ],
+    )
 
 
-def next_slot(row: Mapping[str, Any]) -> str:
+SCHEDULES = ("NAME", "TYPE", "SCHEDULE", "TIME ZONE", "NEXT SLOT", "PROBLEM")
+
+
+def schedule_cells(each: ListedDefinition) -> tuple[object, ...]:
+    """The cells of a definition below the headings ``SCHEDULES``."""
+    slot = next_slot(each.next_run_at, each.paused_at, each.removed_at)
+    return each.name, each.job_type, each.schedule, each.timezone, slot, each.problem
+
+
+def next_slot(at: datetime | None, paused_at: datetime | None, removed_at: datetime | None = None) -> str:
     """When a definition has its next slot, or why it has none."""
-    if row.get("removed_at") is not None:
+    if removed_at is not None:
         return "removed"
-    if row["paused_at"] is not None:
+    if paused_at is not None:
         return "paused"
-    at = row["next_run_at"]
     # This year means that no slot will ever come.
     return "never again" if at is not None and at.year == MAXYEAR else render.instant(at)
+
+
+def _error(run: FailingRun | DeadRun) -> str:
+    return f"{run.error_type}: {run.last_error}"
 
 
 def _ago(at: datetime, then: datetime | None) -> str:

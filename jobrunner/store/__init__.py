@@ -1,1 +1,1 @@
-"""Everything that touches the database: the only room that imports sqlalchemy, psycopg and alembic."""
+"""Everything that touches the database: the only package that imports sqlalchemy, psycopg and alembic."""

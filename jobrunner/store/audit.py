@@ -1,4 +1,4 @@
-"""The audit trail of definitions: who did what, when."""
+"""The audit trail: who did what to which run or definition, and when."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.sql.dml import Insert
 
 from jobrunner import failpoints
-from jobrunner.store import dialect
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_events
 from jobrunner.text import iso_instant
 
@@ -24,7 +25,7 @@ def event(
     at: datetime,
     run_id: int | None = None,
 ) -> dict[str, Any]:
-    """A row of the audit trail."""
+    """One row of the audit trail."""
     return {
         "at": at,
         "actor": actor,
@@ -36,21 +37,21 @@ def event(
 
 
 def record(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
-    """Write what a change leaves in the audit trail: the last thing that it writes."""
+    """Write the audit trail of a change. Call it last in the transaction."""
     write(connection, events)
-    failpoints.hit("change.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("change.before_commit", cut=lambda: sever(connection))
 
 
 def write(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
-    """Write rows of the audit trail, however many, in one statement."""
+    """Write any number of rows in one statement."""
     if events:
-        connection.execute(_writing(), {"given": events})
+        connection.execute(_insert_statement(), {"given": events})
 
 
 @cache
-def _writing() -> Insert:
+def _insert_statement() -> Insert:
     names = ("at", "actor", "action", "definition_id", "run_id", "detail")
-    given = dialect.rows("given", {name: job_events.c[name].type for name in names})
+    given = rows("given", {name: job_events.c[name].type for name in names})
     return insert(job_events).from_select(list(names), select(*(given.c[name] for name in names)))
 
 

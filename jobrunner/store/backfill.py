@@ -1,7 +1,7 @@
-"""Runs that a person asks of a definition: one now, or those of slots that are past.
+"""Runs of a definition that a person asks for: one run now, or runs of past slots.
 
-Both wait behind what the definition has at work or waiting, as its overlap policy says of runs at the same time; it is
-never a reason to leave them out. Each is the body of one write transaction, under the definition's row lock.
+The overlap policy may let these runs wait for other runs of the definition, but it never skips one of them. Every
+function is the body of one write transaction, and locks the definition's row.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _INSTANT_BEFORE = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The slots that are asked for: from ``begin`` to ``end``, both included, ``most`` of them at most.
+    """The requested slots: from ``begin`` to ``end``, both included, ``limit`` of them at most.
 
-    ``again``: also those that have their run, and those of which that is ``unknown``, since they are older than
-    ``kept``, the time for which runs are kept at least.
+    Runs older than ``retention`` may have been deleted, so whether such a slot had a run is unknown. ``again``: make
+    runs also for these slots, and for slots that have a run.
     """
 
     begin: datetime
     end: datetime
-    most: int
-    kept: timedelta
+    limit: int
+    retention: timedelta
     again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What became of one slot. ``run_id``: the run made, or the one that it has already; None in a dry run.
+    """The result for one slot. ``run_id`` is its run: the new one, except in a dry run, or the one that it had.
 
     "retried": its run was cancelled, and is queued again.
     """
@@ -58,28 +58,28 @@ class Filled:
 
 
 def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -> Enqueued:
-    """One run, due now, that stands for no slot. Raises NotFoundError, and QueueFull as ``enqueue.enqueue``."""
+    """Make one run, due now, of no slot. Raises NotFoundError, and QueueFull like ``enqueue.enqueue``."""
     row = definitions.lock(connection, name)
-    definition = definition_of(row)
+    definition = definition_of(vars(row))
     enqueued = enqueue.enqueue(connection, _run(definition, payload_limit, origin="trigger"))
     detail = {"dropped": True} if enqueued.dropped else {}
-    record(connection, [event(actor, "trigger schedule", definition.id, detail, row["now"], enqueued.id)])
+    record(connection, [event(actor, "trigger schedule", definition.id, detail, row.now, enqueued.id)])
     return enqueued
 
 
 def backfill(
     connection: Connection, name: str, span: Span, payload_limit: int, actor: str, *, dry_run: bool = False
 ) -> list[Filled]:
-    """A run for each slot of the span that has none, or whose run was cancelled. Asked twice, the second time none.
+    """Make a run for each slot of the span that has no run, and retry its run if that was cancelled.
 
-    Raises NotFoundError, UsageError for slots to come or too many, and QueueFull as any enqueue; then nothing was
-    written.
+    A second call with the same span makes nothing. Raises NotFoundError, UsageError for future slots or too many slots,
+    and QueueFull like every enqueue. After an error nothing is written.
     """
     row = definitions.lock(connection, name)
-    definition, at = definition_of(row), row["now"]
+    definition, at = definition_of(vars(row)), row.now
     new = _run(definition, payload_limit)
     slots = _slots(definition, span, at)
-    found = _decided(slots, _runs_of(connection, definition.id, slots), span, at)
+    found = _decide(slots, _runs_of(connection, definition.id, slots), span, at)
     if dry_run:
         return [filled for filled, _ in found]
     made = [(filled.slot, origin) for filled, origin in found if origin is not None]
@@ -98,7 +98,7 @@ def backfill(
 
 def _retry(connection: Connection, run_id: int, actor: str) -> None:
     admin.retry(connection, run_id, actor)
-    # By its new origin it is a person's, in whose place no slot puts its own run.
+    # This origin marks the run as requested by a person, so the overlap policy "replace" does not cancel it.
     origin: Origin = "backfill"
     connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(origin=origin))
 
@@ -106,7 +106,7 @@ def _retry(connection: Connection, run_id: int, actor: str) -> None:
 def _run(definition: Definition, payload_limit: int, origin: Origin | None = None) -> NewRun:
     try:
         return NewRun(
-            # Whoever wrote the row by hand was not checked by anybody yet.
+            # A person may have written the row by hand, without any check.
             job_type=check_job_type(definition.job_type),
             payload=checked_text(definition.payload, payload_limit),
             definition_id=definition.id,
@@ -123,7 +123,7 @@ def _unreadable(definition: Definition, error: UsageError) -> JobrunnerError:
 
 def _slots(definition: Definition, span: Span, at: datetime) -> Sequence[datetime]:
     if span.end > at:
-        raise UsageError(f"--to lies in the future; it is {iso_instant(at)} now, and slots to come need no backfill")
+        raise UsageError(f"--to lies in the future; it is {iso_instant(at)} now, and future slots need no backfill")
     try:
         recurrence = Recurrence.parse(definition.schedule, definition.timezone)
     except UsageError as error:
@@ -132,10 +132,10 @@ def _slots(definition: Definition, span: Span, at: datetime) -> Sequence[datetim
     ends_at = definition.policy.ends_at
     until = span.end if ends_at is None else min(span.end, ends_at)
     count = recurrence.latest(after, until).count
-    if count > span.most:
+    if count > span.limit:
         raise UsageError(
-            f"these are {count} slots, more than {span.most} at once;"
-            f" choose a shorter stretch, or say --most {count} if you mean it"
+            f"these are {count} slots, more than {span.limit} at once;"
+            f" choose a shorter span, or say --most {count} if you mean it"
         )
     return list(recurrence.slots(after, until))
 
@@ -144,19 +144,18 @@ def _runs_of(connection: Connection, definition_id: int, slots: Sequence[datetim
     if not slots:
         return {}
     columns = job_runs.c
-    # As the index on slots says it: those made again are in front of a run that is not.
+    # The condition of the unique index on slots: without runs that were made again, a slot has one run.
     is_first = or_(columns.origin.is_(None), columns.origin != literal_column("'again'"))
-    # By the unique index there is one of each slot.
     statement = select(columns.scheduled_for, columns.id, columns.status).where(
         columns.definition_id == definition_id, columns.scheduled_for.between(slots[0], slots[-1]), is_first
     )
     return {row["scheduled_for"]: row for row in connection.execute(statement).mappings()}
 
 
-def _decided(
+def _decide(
     slots: Sequence[datetime], has_run: Mapping[datetime, RowMapping], span: Span, at: datetime
 ) -> list[tuple[Filled, Origin | None]]:
-    """What is to become of each slot, and as what it is made, if it is."""
+    """The result for each slot, and the origin of its new run; None if it gets no new run."""
     found: list[tuple[Filled, Origin | None]] = []
     for slot in slots:
         if slot in has_run and span.again:
@@ -164,7 +163,7 @@ def _decided(
         elif slot in has_run:
             is_cancelled = has_run[slot]["status"] == Status.CANCELLED
             found.append((Filled(slot, "retried" if is_cancelled else "has a run", has_run[slot]["id"]), None))
-        elif slot < at - span.kept and not span.again:
+        elif slot < at - span.retention and not span.again:
             found.append((Filled(slot, "unknown"), None))
         else:
             found.append((Filled(slot, "made"), "backfill"))

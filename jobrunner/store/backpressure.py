@@ -1,6 +1,6 @@
-"""Back-pressure: how many runs of a type may wait. The limit lives in the database, so every way in obeys the same one.
+"""Backpressure: limits how many runs of a type may wait. The limit is stored in the database, for all that enqueue.
 
-Each function but ``differing`` expects a transaction that writes: the caller's own where a run is enqueued.
+Every function but ``changed_limits`` expects a write transaction: the caller's own if it enqueues a run.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from sqlalchemy import (
 
 from jobrunner.errors import LimitHeld, QueueFull
 from jobrunner.model import Policy
-from jobrunner.store import dialect, failures
-from jobrunner.store.dialect import now
+from jobrunner.store import failures
 from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch, first_row
+from jobrunner.store.dialect.statements import inserting, wait_briefly_for_locks
+from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_runs, job_types
 
-# Literals, as everywhere: with parameters the planner cannot know that the partial index serves.
+# Literals. With bound parameters the planner could not know that it can use the partial index.
 WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'"), literal_column("'failed'")))
 
-# Not the name of the column: Core keeps that for itself in an UPDATE.
+# Not the name of the column, which SQLAlchemy reserves in an UPDATE.
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_types.c.job_type.type)
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """How full a type with a limit is. ``waiting`` is counted no further than one beyond the limit."""
+    """How many runs of a limited type wait. The count ends at one more than the limit."""
 
     job_type: str
     waiting: int
@@ -50,11 +51,11 @@ class Occupancy:
 
     @property
     def free(self) -> int:
-        """How many more may be enqueued."""
+        """How many more runs may be enqueued."""
         return max(0, self.max_waiting - self.waiting)
 
     def refusal(self, wanted: int = 1) -> QueueFull:
-        """The error for who asked to be told."""
+        """The error for a caller that wants to enqueue more runs than that."""
         count = f"{self.waiting} wait" if self.waiting <= self.max_waiting else f"more than {self.max_waiting} wait"
         full = f"has no room for {wanted} more" if self.free else "is full"
         return QueueFull(
@@ -64,24 +65,24 @@ class Occupancy:
 
 
 def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
-    """A condition that costs one look-up in the statement which it is a part of."""
+    """A condition: whether a type has a limit. It costs one look-up in its statement."""
     columns = job_types.c
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def find_room(caller: CallersConnection, job_type: str, policy: Policy | None) -> Occupancy | None:
-    """Hold the type's limit until the transaction ends, then count. None: the type has no limit.
+def lock_and_count(caller: CallersConnection, job_type: str, policy: Policy | None) -> Occupancy | None:
+    """Lock the type's limit until the transaction ends, then count its waiting runs. None: the type has no limit.
 
-    What ``policy``, the code of this very process, says of the type is written first.
+    A ``policy`` comes from the code of this process. If its limit is not the stored one, it is stored first.
     """
-    limit = first_row(caller, _holding(), {"of_type": job_type})
-    if policy is not None and tuple(limit or _NO_LIMIT) != _said_by(policy):
+    limit = first_row(caller, _lock_statement(), {"of_type": job_type})
+    if policy is not None and tuple(limit or _NO_LIMIT) != _limit_of(policy):
         declare(caller, [policy])
-        limit = _said_by(policy)
+        limit = _limit_of(policy)
     max_waiting, when_full = limit or _NO_LIMIT
     if max_waiting is None:
         return None
-    counted = first_row(caller, _counting(), {"of_type": job_type, "most": max_waiting + 1})
+    counted = first_row(caller, _count_statement(), {"of_type": job_type, "limit": max_waiting + 1})
     return Occupancy(job_type, counted[0], max_waiting, when_full)
 
 
@@ -89,15 +90,15 @@ _Limit = tuple[int | None, str]
 _NO_LIMIT: _Limit = (None, "refuse")
 
 
-def _said_by(policy: Policy) -> _Limit:
-    # When there is no limit, it does not matter what would be done at it.
+def _limit_of(policy: Policy) -> _Limit:
+    # Without a limit, ``when_full`` does not matter.
     return _NO_LIMIT if policy.max_waiting is None else (policy.max_waiting, policy.when_full)
 
 
 @cache
-def _holding() -> Statement:
-    # An update that changes nothing, where SELECT … FOR UPDATE would lock as well: at REPEATABLE READ a mere lock
-    # lets the next one in with its old snapshot, in which the run just inserted is not there to be counted.
+def _lock_statement() -> Statement:
+    # An UPDATE that changes nothing, instead of SELECT FOR UPDATE. At REPEATABLE READ a caller that waited for a mere
+    # lock goes on with its old snapshot, and does not count the run that was just inserted. After an UPDATE it fails.
     columns = job_types.c
     return (
         update(job_types)
@@ -108,51 +109,51 @@ def _holding() -> Statement:
 
 
 @cache
-def _counting() -> Statement:
+def _count_statement() -> Statement:
     some = select(literal(1)).where(job_runs.c.job_type == _OF_TYPE, WAITING)
-    return select(func.count()).select_from(some.limit(bindparam("most", type_=Integer)).subquery())
+    return select(func.count()).select_from(some.limit(bindparam("limit", type_=Integer)).subquery())
 
 
-def differing(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
-    """Those whose limit the database does not know yet. Expects any transaction."""
+def changed_limits(connection: Connection, policies: Sequence[Policy]) -> list[Policy]:
+    """The policies whose limit is not the stored one. Expects any transaction."""
     columns = job_types.c
     rows = connection.execute(
         select(columns.job_type, columns.max_waiting, columns.when_full).where(columns.max_waiting.is_not(None))
     )
     known: dict[str, _Limit] = {row.job_type: (row.max_waiting, row.when_full) for row in rows}
-    return [policy for policy in policies if known.get(policy.job_type, _NO_LIMIT) != _said_by(policy)]
+    return [policy for policy in policies if known.get(policy.job_type, _NO_LIMIT) != _limit_of(policy)]
 
 
 def declare(caller: CallersConnection, policies: Iterable[Policy]) -> None:
-    """Write the limits of these policies; one without a limit clears that of its type. What was dropped stays told."""
-    # In one order, as all statements that lock several rows.
+    """Store the limits of these policies; a policy without a limit removes that of its type. Drop counts stay."""
+    # In one order, so that two transactions cannot wait for each other's rows.
     for policy in sorted(policies, key=lambda each: each.job_type):
-        max_waiting, when_full = _said_by(policy)
-        said = {"of_type": policy.job_type, "most": max_waiting, "then": when_full}
-        fetch(caller, _declaring(dialect_name(caller)), said)
+        max_waiting, when_full = _limit_of(policy)
+        values = {"of_type": policy.job_type, "new_limit": max_waiting, "new_when_full": when_full}
+        fetch(caller, _declare_statement(dialect_name(caller)), values)
 
 
 @lru_cache(maxsize=2)
-def _declaring(dialect_name: str) -> Statement:
+def _declare_statement(dialect_name: str) -> Statement:
     columns = job_types.c
     values: dict[str, Any] = {
-        "max_waiting": bindparam("most", type_=columns.max_waiting.type),
-        "when_full": bindparam("then", type_=columns.when_full.type),
+        "max_waiting": bindparam("new_limit", type_=columns.max_waiting.type),
+        "when_full": bindparam("new_when_full", type_=columns.when_full.type),
         "updated_at": now(),
     }
-    inserting = dialect.inserting(dialect_name, job_types).values(job_type=_OF_TYPE, **values)
-    statement: Statement = inserting.on_conflict_do_update(index_elements=[columns.job_type], set_=values)
+    insert = inserting(dialect_name, job_types).values(job_type=_OF_TYPE, **values)
+    statement: Statement = insert.on_conflict_do_update(index_elements=[columns.job_type], set_=values)
     return statement
 
 
 @contextmanager
-def not_for_long(connection: Connection) -> Iterator[None]:
-    """For a tick, which has other work than to wait until an application ends its transaction.
+def short_lock_waits(connection: Connection) -> Iterator[None]:
+    """Wait for locks at most a second, so that a tick does not wait until an application ends its transaction.
 
-    Raises LimitHeld after a second; the transaction must be rolled back.
+    Raises LimitHeld after that; the transaction must be rolled back.
     """
     try:
-        dialect.wait_briefly_for_locks(connection)
+        wait_briefly_for_locks(connection)
         yield
     except exc.DBAPIError as error:
         if failures.is_lock_timeout(error):
@@ -160,13 +161,13 @@ def not_for_long(connection: Connection) -> Iterator[None]:
         raise
 
 
-def note_dropped(caller: CallersConnection, job_type: str, count: int = 1) -> None:
-    """Count runs that were not inserted and whose caller was not told by an error."""
-    fetch(caller, _noting_dropped(), {"of_type": job_type, "count": count})
+def count_dropped(caller: CallersConnection, job_type: str, count: int = 1) -> None:
+    """Add to the count of dropped runs: they were not inserted, and their caller got no error."""
+    fetch(caller, _count_dropped_statement(), {"of_type": job_type, "count": count})
 
 
 @cache
-def _noting_dropped() -> Statement:
+def _count_dropped_statement() -> Statement:
     columns = job_types.c
     more = bindparam("count", type_=Integer)
     return (

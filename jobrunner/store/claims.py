@@ -1,4 +1,4 @@
-"""Taking runs: claim, and giving back what was never begun.
+"""Claims due runs, and returns unstarted ones.
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
@@ -31,8 +31,10 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
-from jobrunner.store import dialect
-from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import lock_named_row
+from jobrunner.store.dialect.values import Seconds, later, now
 from jobrunner.store.holding import NO_LOCK, RUNNING, of_these, unlocked
 from jobrunner.store.schema import job_locks, job_runs
 from jobrunner.store.views import job_claimable
@@ -40,47 +42,47 @@ from jobrunner.store.views import job_claimable
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a tick asks for. ``token`` is made by the client, once per claim, before it is sent.
+    """What a tick asks for. ``token`` is made by the client, once per claim, before the claim is sent.
 
-    So a claim whose COMMIT got no answer can be found again (``give_back``). ``places`` is how many runs
-    this host may have at work, all its ticks together; those of async types, and of the types ``apart``, take none.
-    ``busy`` is how many of them the caller itself uses; None: one for each run that it holds. ``room`` is what it has
-    room for; None: one run in each place. ``most`` are types of which it wants no more than so many.
-    ``quarantined`` asks for one run that took its owner down at least twice in a row, instead of for the others.
-    ``bare`` leaves the payloads where they are: what was too much to be read is to be ended unread.
+    So a claim whose COMMIT got no answer can be found again (``return_unstarted``). ``permits`` is how many runs may be
+    at work on this host, of all its ticks; runs of async types and of the ``exempt_types`` take none. ``in_use`` is how
+    many of them this tick uses; None: one for each run that it holds. ``capacity`` None: one run for each permit.
+    ``type_limits`` are types of which the tick wants no more runs than this. ``quarantined`` asks for one run whose
+    lease expired at least twice in a row, instead of the others. ``without_payload`` does not read the payloads: it is
+    for a run whose payload cannot be read, so that its attempt can be ended.
     """
 
     owner: Owner
     token: str
     policies: Sequence[Policy]
     limit: int
-    places: int
+    permits: int
     lease: timedelta
-    busy: int | None = None
-    room: Capacity | None = None
-    most: Mapping[str, int] = field(default_factory=dict)
-    apart: Collection[str] = ()
+    in_use: int | None = None
+    capacity: Capacity | None = None
+    type_limits: Mapping[str, int] = field(default_factory=dict)
+    exempt_types: Collection[str] = ()
     quarantined: bool = False
-    bare: bool = False
+    without_payload: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What was claimed, most urgent first. ``places`` is how many more places of the host the caller may use."""
+    """The claimed runs, most urgent first. ``permits`` is how many more permits of the host the tick may use."""
 
     runs: list[ClaimedRun]
-    places: int
+    permits: int
 
 
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
-    """Take up to ``limit`` due runs of the given types, most urgent first, as far as host and types have places.
+    """Claim up to ``limit`` due runs of the given types, most urgent first, within the permits and the types' limits.
 
-    They are charged in the same statement: from then on a child may begin them at any moment.
+    The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
-    hold_places(connection, request.owner.host)
-    places, limit, limits = _limits(connection, request)
+    lock_permits(connection, request.owner.host)
+    permits, limit, limits = _limits(connection, request)
     if limit <= 0 or not any(limits):
-        return Claim([], places)
+        return Claim([], permits)
     values: dict[str, Any] = {
         "limit": limit,
         "owner": request.owner.name,
@@ -93,78 +95,80 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
         values[f"limit_{index}"] = limits[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = _claim_statement(len(request.policies), request.quarantined, request.bare)
-    rows = connection.execute(statement, values).mappings().all()
-    if rows:
-        failpoints.hit("claim.before_commit", cut=lambda: dialect.sever(connection))
-    urgent_first = sorted(rows, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
-    return Claim([_claimed(row) for row in urgent_first], places)
+    statement = _claim_statement(len(request.policies), request.quarantined, request.without_payload)
+    found = connection.execute(statement, values).mappings().all()
+    if found:
+        failpoints.hit("claim.before_commit", cut=lambda: sever(connection))
+    urgent_first = sorted(found, key=lambda row: (-row["priority"], row["run_at"], row["id"]))
+    return Claim([_claimed(row) for row in urgent_first], permits)
 
 
-def hold_places(connection: Connection, host: str) -> None:
-    """Wait until no other claim of the host is under way, and let none begin before this transaction ends."""
-    dialect.lock_named_row(connection, job_locks, f"places of {host}")
+def lock_permits(connection: Connection, host: str) -> None:
+    """Wait for the other claims of the host to end. None begins before this transaction ends."""
+    # The name is stored: a tick of an older version locks the same row.
+    lock_named_row(connection, job_locks, f"places of {host}")
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
-    """How many runs were given back, and the ids of those that are still held since somebody has locked their rows."""
+class Returned:
+    """How many runs were returned, and the ids of runs that are still held, because their rows are locked."""
 
     runs: int
     locked: frozenset[int]
 
 
-def give_back(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> GivenBack:
-    """Undo a claim, or the part ``run_ids`` of it, that surely no handler has seen: uncharged, claimable at once.
+def return_unstarted(connection: Connection, token: str, run_ids: Collection[int] | None = None) -> Returned:
+    """Undo a claim, or the part ``run_ids`` of it, that no handler has seen: uncharged, claimable at once.
 
-    A run whose cancellation was requested meanwhile is cancelled: that wins here, too.
+    A run whose cancellation was requested is cancelled instead.
     """
     found = select(job_runs.c.id).where(job_runs.c.status == RUNNING, job_runs.c.lease_token == token)
     if run_ids is not None:
         given = rows("given", {"id": job_runs.c.id.type})
         found = found.join_from(given, job_runs, job_runs.c.id == given.c.id)
     values = {"given": [{"id": run_id} for run_id in run_ids or ()]}
-    stays = job_runs.c.cancel_requested_at.is_(None)
-    back = of_these(update(job_runs), unlocked(found)).values(
-        status=case((stays, _left_by(Event.RETURN)), else_=_left_by(Event.CANCEL)),
-        finished_at=case((stays, null()), else_=now()),
+    is_queued = job_runs.c.cancel_requested_at.is_(None)
+    returned = of_these(update(job_runs), unlocked(found)).values(
+        status=case((is_queued, _target(Event.RETURN)), else_=_target(Event.CANCEL)),
+        finished_at=case((is_queued, null()), else_=now()),
         attempts=job_runs.c.attempts - 1,
         started_at=null(),
         updated_at=now(),
         **NO_LOCK,
     )
-    # Counted as they are returned: Python's SQLite counts no rows of a statement that begins with a WITH.
-    runs = len(connection.execute(back.returning(job_runs.c.id), values).all())
-    return GivenBack(runs, frozenset(connection.execute(found, values).scalars()))
+    # Not the rowcount: Python's SQLite does not count the rows of a statement that begins with WITH.
+    runs = len(connection.execute(returned.returning(job_runs.c.id), values).all())
+    return Returned(runs, frozenset(connection.execute(found, values).scalars()))
 
 
-def _left_by(event: Event) -> ColumnElement[str]:
+def _target(event: Event) -> ColumnElement[str]:
     return literal_column(f"'{target(event, Status.RUNNING)}'")
 
 
 def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
-    """How many places the caller may newly use, how many runs it may claim in all, and how many of each type."""
+    """How many more permits the tick may use, how many runs it may claim in all, and how many of each type."""
     mine = job_runs.c.locked_by == request.owner.name
-    # Live leases only: the runs of a tick that was killed are nobody's work any more.
+    # Live leases only: nobody works on the runs of a tick that was killed.
     statement = (
         select(job_runs.c.job_type, func.count(), func.sum(case((mine, 1), else_=0)))
         .where(job_runs.c.status == RUNNING, job_runs.c.host == request.owner.host, job_runs.c.locked_until > now())
         .group_by(job_runs.c.job_type)
     )
     held = {row[0]: (int(row[1]), int(row[2])) for row in connection.execute(statement)}
-    apart = {*request.apart, *(policy.job_type for policy in request.policies if policy.is_async)}
-    taken = [counts for job_type, counts in held.items() if job_type not in apart]
-    busy = sum(mine for _, mine in taken) if request.busy is None else request.busy
-    places = max(0, request.places - busy - sum(count - mine for count, mine in taken))
-    room = request.room or Capacity(permits=request.limit)
-    shared = min(request.limit, room.runs(places))
+    exempt = {*request.exempt_types, *(policy.job_type for policy in request.policies if policy.is_async)}
+    counted = [counts for job_type, counts in held.items() if job_type not in exempt]
+    in_use = sum(mine for _, mine in counted) if request.in_use is None else request.in_use
+    permits = max(0, request.permits - in_use - sum(count - mine for count, mine in counted))
+    capacity = request.capacity or Capacity(permits=request.limit)
+    shared = min(request.limit, capacity.runs(permits))
     limits = []
     for policy in request.policies:
-        most = min(request.limit if policy.is_async else shared, request.most.get(policy.job_type, request.limit))
+        limit = request.limit if policy.is_async else shared
+        limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
         if policy.concurrency is not None:
-            most = min(most, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
-        limits.append(max(0, most))
-    return places, (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
+            limit = min(limit, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
+        limits.append(max(0, limit))
+    return permits, (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
 
 
 def _claimed(row: RowMapping) -> ClaimedRun:
@@ -182,24 +186,24 @@ def _claimed(row: RowMapping) -> ClaimedRun:
 
 
 @lru_cache(maxsize=64)
-def _claim_statement(type_count: int, quarantined: bool, bare: bool) -> Update:
+def _claim_statement(type_count: int, quarantined: bool, without_payload: bool) -> Update:
     due = job_claimable.c
     urgent_first = (due.priority.desc(), due.run_at, due.id)
-    # A literal, as the statuses in the view: the suspects have an index of their own, however long the queue is.
-    fits = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
+    is_quarantined = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     each = [
-        # One index range per type, so that neither unknown types nor the other known ones lie in front.
+        # One index range per type, so that runs of other types are not read first.
         select(due.id, due.priority, due.run_at)
-        .where(due.job_type == bindparam(f"type_{index}"), fits if quarantined else ~fits)
+        .where(due.job_type == bindparam(f"type_{index}"), is_quarantined if quarantined else ~is_quarantined)
         .order_by(*urgent_first)
         .limit(bindparam(f"limit_{index}", type_=Integer))
-        # Its key stays: a row that refers to a run is in nobody's way.
+        # FOR NO KEY UPDATE does not wait for a transaction that inserts a row which refers to the run.
         .with_for_update(skip_locked=True, key_share=True)
         .subquery(f"of_type_{index}")
         for index in range(type_count)
     ]
     found = union_all(*[select(one) for one in each]).subquery("found")
-    # A CTE: as a plain sub-select the locking query may be run again per row, and claim more than the limit. One that
+    # A CTE: as a sub-select the locking query may run again for each row, and claim more than the limit. A CTE that
     # locks is never merged into the statement around it.
     picked = (
         select(found.c.id)
@@ -210,7 +214,7 @@ def _claim_statement(type_count: int, quarantined: bool, bare: bool) -> Update:
     columns = job_runs.c
     return (
         update(job_runs)
-        # Said so that no partial index serves it: one that holds the whole queue would be read from end to end.
+        # This condition fits no partial index. The planner could otherwise read one that holds the whole queue.
         .where(columns.id.in_(select(picked.c.id)), columns.status != RUNNING)
         .values(
             status=RUNNING,
@@ -223,12 +227,12 @@ def _claim_statement(type_count: int, quarantined: bool, bare: bool) -> Update:
             started_at=now(),
             heartbeat_at=now(),
             max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
-            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", dialect.Seconds)),
+            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", Seconds)),
             progress=null(),
             output=null(),
             updated_at=now(),
         )
-        .returning(*(columns[name] for name in _RETURNED if not (bare and name == "payload")))
+        .returning(*(columns[name] for name in _RETURNED if not (without_payload and name == "payload")))
     )
 
 
@@ -239,7 +243,7 @@ _RETURNED = (
 
 
 def _of_type(type_count: int, name: str, type_: Any) -> Any:
-    """The policy of the row's type: written onto the run, where recovery, which imports no user code, finds it."""
+    """A value of the policy of the row's type. It is stored in the run, because recovery does not know the policies."""
     return case(
         *(
             (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))

@@ -15,7 +15,9 @@ from sqlalchemy import Connection, exc
 
 from jobrunner import clock, failpoints
 from jobrunner.errors import ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
-from jobrunner.store import dialect, failures
+from jobrunner.store import failures
+from jobrunner.store.dialect.connections import must_commit, open_engine, prepare_file, sever, waits_unfairly
+from jobrunner.store.dialect.hung_calls import Wire
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
 
@@ -31,14 +33,14 @@ class Database:
     def __init__(self, location: Location, *, patience: timedelta | Waits) -> None:
         self.location = location
         self.waits = patience if isinstance(patience, Waits) else Waits.of(patience)
-        self._engine = dialect.open_engine(location, waits=self.waits, opened=self._opened)
+        self._engine = open_engine(location, waits=self.waits, opened=self._opened)
         self._connection: Connection | None = None
         # These describe the current call. Other threads read them.
         self._call_since: float | None = None
-        self._wire: dialect.Wire | None = None
+        self._wire: Wire | None = None
         self._holder: str | None = None
         self._is_cut = False
-        self.waits_unfairly = dialect.waits_unfairly(self._engine)
+        self.waits_unfairly = waits_unfairly(self._engine)
 
     def second_connection(self) -> Database:
         """A second connection to the same database, for another thread."""
@@ -89,7 +91,7 @@ class Database:
     def hit(self, point: str) -> None:
         """Hit a failpoint between two transactions. It may break the open connection."""
         connection = self._connection
-        failpoints.hit(point, cut=None if connection is None else lambda: dialect.sever(connection))
+        failpoints.hit(point, cut=None if connection is None else lambda: sever(connection))
 
     def connect(self) -> Connection:
         """The open connection, outside any transaction. Raises DatabaseUnavailable, never with the password."""
@@ -102,13 +104,13 @@ class Database:
 
     def prepare(self) -> None:
         """Set the options that an SQLite file itself stores. Raises the errors of ``write``."""
-        self._persist(lambda: self._call(lambda: dialect.prepare_file(self.connect())))
+        self._persist(lambda: self._call(lambda: prepare_file(self.connect())))
 
     def is_on(self, connection: Connection) -> bool:
         """Whether this is still the open connection."""
         return self._connection is connection
 
-    def _opened(self, wire: dialect.Wire) -> None:
+    def _opened(self, wire: Wire) -> None:
         self._wire = wire
 
     def _persist(self, once: Callable[[], T]) -> T:
@@ -134,7 +136,7 @@ class Database:
             connection = self.connect().execution_options(jobrunner_writes=writes)
             with connection.begin():
                 value = work(connection)
-                dialect.must_commit(connection)
+                must_commit(connection)
             return value
 
         return self._call(call)

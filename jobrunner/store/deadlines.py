@@ -10,8 +10,10 @@ from sqlalchemy import Connection, RowMapping, Select, Text, Update, bindparam, 
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import audit, dialect
-from jobrunner.store.dialect import BigKey, now, rows
+from jobrunner.store import audit
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import BigKey, now
 from jobrunner.store.schema import job_runs
 from jobrunner.store.ticks import earliest_overdue
 from jobrunner.store.views import job_overdue
@@ -41,7 +43,7 @@ def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
     ended = [Overdue(row["id"], row["job_type"], row["attempts"], _error(row)) for row in found]
     connection.execute(_end_statement(), {"given": [{"id": each.run_id, "last_error": each.error} for each in ended]})
     audit.write(connection, [_event(row) for row in found])
-    failpoints.hit("deadline.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("deadline.before_commit", cut=lambda: sever(connection))
     return ended
 
 

@@ -1,58 +1,96 @@
-"""Definitions as people ask for them: by name, all of them, one with its runs and its trail."""
+"""Reads definitions for people: one by its name, all of them, or one with its runs and its events."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
 from jobrunner.store import obstacles
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
+from jobrunner.store.records import DefinitionRow, ReadDefinition, columns_of, read
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_attempts, job_definitions, job_events, job_runs
 from jobrunner.text import iso_instant, nearest, storable
 
-Row = dict[str, Any]
-_OF_RUNS = (
-    "id", "scheduled_for", "origin", "status", "run_at", "finished_at", "attempts", "error_type", "last_error",
-    "created_at",
-)  # fmt: skip
+
+@dataclass(frozen=True)
+class ListedDefinition(DefinitionRow):
+    """A definition, and why it makes no runs. ``problem`` None means no problem."""
+
+    problem: str | None
 
 
-def lock(connection: Connection, name: str) -> RowMapping:
-    """The row of a definition, held until the transaction ends, and the database's ``now`` from before that.
+@dataclass(frozen=True)
+class ListedRun:
+    """A run of a definition. ``late_seconds`` is from its slot, or its insertion, to its first start."""
 
-    Whatever was due by then has a smaller instant. Raises NotFoundError, also for a removed one.
-    """
-    return _found(connection, name, _named(name).with_for_update())
+    id: int
+    scheduled_for: datetime | None
+    origin: str | None
+    status: str
+    run_at: datetime
+    finished_at: datetime | None
+    attempts: int
+    error_type: str | None
+    last_error: str | None
+    created_at: datetime
+    first_started_at: datetime | None
+    late_seconds: float | None
+
+
+@dataclass(frozen=True)
+class DefinitionEvent:
+    """What a person or a tick did to a definition, or to a run of it."""
+
+    at: datetime
+    actor: str
+    action: str
+    run_id: int | None
+    detail: Any
+
+
+@dataclass(frozen=True)
+class ShownDefinition(ListedDefinition):
+    """A definition with who paused it, its newest runs, and its newest events."""
+
+    paused_by: str | None
+    runs: list[ListedRun]
+    events: list[DefinitionEvent]
+
+
+def lock(connection: Connection, name: str) -> ReadDefinition:
+    """The row of a definition, locked until the transaction ends. Raises NotFoundError, also if it was removed."""
+    return _found(connection, name, read_statement().where(job_definitions.c.name == name).with_for_update())
 
 
 def current(connection: Connection, name: str) -> tuple[Definition, datetime, str | None]:
-    """A definition, the database's now, and what it has for a problem. Raises NotFoundError, also for a removed one."""
-    row = _found(connection, name, _named(name))
-    found, at = definition_of(row), row["now"]
-    return found, at, obstacles.problem_of(row, at, obstacles.former_runs(connection, found.id))
+    """A definition, the database's time, and its problem. Raises NotFoundError, also if it was removed."""
+    row = _found(connection, name, read_statement().where(job_definitions.c.name == name))
+    return definition_of(vars(row)), row.now, _problem(connection, row)
 
 
-def _named(name: str) -> Select[Any]:
-    return select(job_definitions, now().label("now")).where(job_definitions.c.name == name)
+def read_statement() -> Select[Any]:
+    """Reads ``ReadDefinition``."""
+    return select(job_definitions, now().label("now"))
 
 
-def _found(connection: Connection, name: str, statement: Select[Any], *, removed: bool = False) -> RowMapping:
-    # A name that is not UTF-8 is nobody's, and no database could be asked for it.
-    found = connection.execute(statement).mappings().one_or_none() if storable(name) == name else None
-    if found is None:
+def _found(connection: Connection, name: str, statement: Select[Any], *, removed: bool = False) -> ReadDefinition:
+    # No definition has a name that is not UTF-8, and the databases accept no such text.
+    found = read(connection, ReadDefinition, statement) if storable(name) == name else []
+    if not found:
         raise missing(connection, name)
-    if found["removed_at"] is not None and not removed:
-        raise NotFoundError(f"the schedule {name!r} was removed at {iso_instant(found['removed_at'])}; add it again")
-    return found
+    if found[0].removed_at is not None and not removed:
+        raise NotFoundError(f"the schedule {name!r} was removed at {iso_instant(found[0].removed_at)}; add it again")
+    return found[0]
 
 
 def missing(connection: Connection, name: str) -> NotFoundError:
-    """The error for a name that nobody has, with the nearest one that somebody has."""
+    """The error for a name that no definition has. It proposes the most similar name."""
     columns = job_definitions.c
     names = connection.execute(select(columns.name).where(columns.removed_at.is_(None))).scalars()
     near = nearest(name, names)
@@ -62,41 +100,42 @@ def missing(connection: Connection, name: str) -> NotFoundError:
     )
 
 
-def listed(connection: Connection, *, removed: bool = False) -> list[Row]:
-    """The definitions by name, each with its ``problem``; the removed ones only if asked for."""
+def listed(connection: Connection, *, removed: bool = False) -> list[ListedDefinition]:
+    """The definitions by name. ``removed``: also those that were removed."""
     columns = job_definitions.c
-    statement = select(job_definitions, now().label("now")).order_by(columns.name)
+    statement = read_statement().order_by(columns.name)
     if not removed:
         statement = statement.where(columns.removed_at.is_(None))
-    found = connection.execute(statement).mappings().all()
+    found = read(connection, ReadDefinition, statement)
     former = obstacles.former_runs(connection) if found else {}
-    return [_without_now(row) | {"problem": obstacles.problem_of(row, row["now"], former)} for row in found]
+    return [ListedDefinition(**_columns(row), problem=obstacles.problem_of(row, former)) for row in found]
 
 
-def _without_now(row: RowMapping) -> Row:
-    return {name: value for name, value in row.items() if name != "now"}
+def _columns(row: ReadDefinition) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name != "now"}
 
 
-def show(connection: Connection, name: str, newest: int) -> Row:
-    """One definition, removed or not: its columns, its ``problem``, by whom it is paused, its newest runs and events.
+def show(connection: Connection, name: str, newest: int) -> ShownDefinition:
+    """One definition, also if it was removed, with up to ``newest`` runs and events. Raises NotFoundError."""
+    found = _found(connection, name, read_statement().where(job_definitions.c.name == name), removed=True)
+    return ShownDefinition(
+        **_columns(found),
+        problem=_problem(connection, found),
+        paused_by=_paused_by(connection, found.id, found.paused_at),
+        runs=_runs(connection, found.id, newest),
+        events=_events(connection, found.id, newest),
+    )
 
-    Raises NotFoundError.
-    """
-    found = _found(connection, name, _named(name), removed=True)
-    return {
-        **_without_now(found),
-        "problem": obstacles.problem_of(found, found["now"], obstacles.former_runs(connection, found["id"])),
-        "paused_by": _paused_by(connection, found["id"], found["paused_at"]),
-        "runs": _runs(connection, found["id"], newest),
-        "events": _events(connection, found["id"], newest),
-    }
+
+def _problem(connection: Connection, row: ReadDefinition) -> str | None:
+    return obstacles.problem_of(row, obstacles.former_runs(connection, row.id))
 
 
 def _paused_by(connection: Connection, definition_id: int, paused_at: datetime | None) -> str | None:
     if paused_at is None:
         return None
     columns = job_events.c
-    # Not before: it may have been paused by hand, after somebody else's pause was over.
+    # Not an earlier event: a person may have paused it by SQL, after an earlier pause had ended.
     statement = (
         select(columns.actor)
         .where(columns.definition_id == definition_id, columns.action == "pause schedule", columns.at >= paused_at)
@@ -106,33 +145,31 @@ def _paused_by(connection: Connection, definition_id: int, paused_at: datetime |
     return connection.execute(statement).scalar_one_or_none()
 
 
-def _runs(connection: Connection, definition_id: int, newest: int) -> list[Row]:
+def _runs(connection: Connection, definition_id: int, newest: int) -> list[ListedRun]:
     columns = job_runs.c
     first_start = select(func.min(job_attempts.c.started_at)).where(job_attempts.c.run_id == columns.id)
     statement = (
         select(
-            *(columns[name] for name in _OF_RUNS),
-            # That of the run is its newest attempt's.
+            *columns_of(ListedRun, job_runs),
+            # The run's own started_at is that of its newest attempt.
             func.coalesce(first_start.scalar_subquery(), columns.started_at).label("first_started_at"),
         )
         .where(columns.definition_id == definition_id)
         .order_by(columns.id.desc())
         .limit(newest)
     )
-    return [{**row, "late_seconds": _late(row)} for row in connection.execute(statement).mappings()]
+    found = connection.execute(statement)
+    return [
+        ListedRun(**row._asdict(), late_seconds=_late(row.first_started_at, row.scheduled_for or row.created_at))
+        for row in found
+    ]
 
 
-def _late(row: RowMapping) -> float | None:
-    began, due = row["first_started_at"], row["scheduled_for"] or row["created_at"]
-    return None if began is None else max(0.0, (began - due).total_seconds())
+def _late(started_at: datetime | None, due_at: datetime) -> float | None:
+    return None if started_at is None else max(0.0, (started_at - due_at).total_seconds())
 
 
-def _events(connection: Connection, definition_id: int, newest: int) -> list[Row]:
+def _events(connection: Connection, definition_id: int, newest: int) -> list[DefinitionEvent]:
     columns = job_events.c
-    statement = (
-        select(columns.at, columns.actor, columns.action, columns.run_id, columns.detail)
-        .where(columns.definition_id == definition_id)
-        .order_by(columns.id.desc())
-        .limit(newest)
-    )
-    return [dict(row) for row in connection.execute(statement).mappings()]
+    statement = select(*columns_of(DefinitionEvent, job_events)).where(columns.definition_id == definition_id)
+    return read(connection, DefinitionEvent, statement.order_by(columns.id.desc()).limit(newest))

@@ -1,6 +1,6 @@
-"""What becomes of the slots of a definition that are due when a person changes it: none is lost without a word.
+"""The due slots of a definition that a person changes: each gets its run, or an event says why it gets none.
 
-Every function expects a write transaction that holds the definition's row.
+Every function expects a write transaction that has locked the definition's row.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, select, update
 
 from jobrunner.errors import BadSchedule, RowRefused
 from jobrunner.model import Definition
 from jobrunner.schedules.recurrence import Recurrence, Slots
 from jobrunner.store import expansion
 from jobrunner.store.audit import event
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 
@@ -25,52 +26,52 @@ NO_SLOTS = Slots(None, None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of a definition. ``fields`` holds what changed: name, from, to.
+    """The result of a change. ``fields`` maps the name of each changed column to its old and its new value.
 
-    ``passed`` are the slots that get no run; ``was_paused`` None: it was not paused. ``was_ahead``: until when slots to
-    come had counted as looked at, None if none did.
+    ``skipped`` are the slots that get no run. ``was_paused`` is since when it was paused, None if it was not.
+    ``was_ahead`` is until when future slots had counted as handled, None if none had.
     """
 
     name: str
     next_run_at: datetime | None
     fields: dict[str, tuple[Any, Any]]
-    passed: Slots = NO_SLOTS
+    skipped: Slots = NO_SLOTS
     was_paused: datetime | None = None
     was_ahead: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """Slots that get no run any more: what is written of them into the definition's row, and into the trail."""
+class Skipped:
+    """Slots that get no run: what must be written into the definition's row for them, and into the audit trail."""
 
     slots: Slots = NO_SLOTS
-    moved: dict[str, Any] = field(default_factory=dict)
-    told: Sequence[dict[str, Any]] = ()
+    columns: dict[str, Any] = field(default_factory=dict)
+    events: Sequence[dict[str, Any]] = ()
 
 
-def pass_over(connection: Connection, row: RowMapping, plan: Plan, actor: str, reason: str) -> Passed:
-    """Expand what is due. What is due still was paused, or could not be read, and gets no run."""
+def expand_or_skip(connection: Connection, row: ReadDefinition, plan: Plan, actor: str, reason: str) -> Skipped:
+    """Expand the due slots. If the definition is paused or cannot be read, they get no run."""
     expand_due(connection, row, plan)
-    old, at = definition_of(read(connection, row["id"])), row["now"]
-    slots = passed_over(old, at)
-    told = told_of(actor, old, slots, "paused" if old.paused_at else reason, at)
-    return Passed(slots, {"last_slot_at": max(old.last_slot_at, at)}, told)
+    old, at = read(connection, row.id), row.now
+    slots = unhandled_slots(old, at)
+    events = skip_events(actor, old, slots, "paused" if old.paused_at else reason, at)
+    return Skipped(slots, {"last_slot_at": max(old.last_slot_at, at)}, events)
 
 
-def expand_due(connection: Connection, row: RowMapping, plan: Plan) -> None:
-    """Expand the slots that are due by what the row says, if it can be read."""
-    if row["next_run_at"] is not None and row["next_run_at"] > row["now"]:
+def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
+    """Expand the due slots of the definition as it was before the change, if it can be read."""
+    if row.next_run_at is not None and row.next_run_at > row.now:
         return
     try:
-        # Undone by itself where the database refuses what somebody wrote by hand: then the edit is the remedy.
+        # In a savepoint: the database may refuse a row that a person wrote by hand, and the edit must still work.
         with connection.begin_nested():
-            expansion.expand(connection, row["id"], plan)
+            expansion.expand(connection, row.id, plan)
     except RowRefused:
         pass
 
 
-def passed_over(definition: Definition, at: datetime) -> Slots:
-    """The slots that are due and have not been looked at."""
+def unhandled_slots(definition: Definition, at: datetime) -> Slots:
+    """The due slots after the watermark."""
     policy = definition.policy
     if policy.max_runs is not None and definition.runs_made >= policy.max_runs:
         return NO_SLOTS
@@ -81,17 +82,18 @@ def passed_over(definition: Definition, at: datetime) -> Slots:
     return recurrence.latest(definition.last_slot_at, at if policy.ends_at is None else min(at, policy.ends_at))
 
 
-def told_of(actor: str, definition: Definition, passed: Slots, reason: str, at: datetime) -> list[dict[str, Any]]:
-    """The event that tells of slots that get no run, if there are any."""
-    if not passed.count:
+def skip_events(actor: str, definition: Definition, skipped: Slots, reason: str, at: datetime) -> list[dict[str, Any]]:
+    """The event that says which slots get no run and why, if there are any."""
+    if not skipped.count:
         return []
-    detail = {"from": passed.first, "to": passed.last, "count": passed.count, "reason": reason}
+    detail = {"from": skipped.first, "to": skipped.last, "count": skipped.count, "reason": reason}
     return [event(actor, "skip slots", definition.id, detail, at)]
 
 
-def read(connection: Connection, definition_id: int) -> RowMapping:
-    """The row of a definition as it is by now."""
-    return connection.execute(select(job_definitions).where(job_definitions.c.id == definition_id)).mappings().one()
+def read(connection: Connection, definition_id: int) -> Definition:
+    """A definition as it is stored now."""
+    statement = select(job_definitions).where(job_definitions.c.id == definition_id)
+    return definition_of(connection.execute(statement).mappings().one())
 
 
 def write(connection: Connection, definition_id: int, values: dict[str, Any], at: datetime) -> None:

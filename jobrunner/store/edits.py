@@ -1,7 +1,7 @@
-"""What people change about definitions: add, edit, remove. To pause and resume is in ``pausing``.
+"""Changes of definitions by people: add, edit, remove. ``pausing`` has pause and resume.
 
-Every function is the body of one write transaction. It holds the definition's row, so that no tick expands it
-meanwhile, and leaves an event that says who, when, from what and to what.
+Every function is the body of one write transaction. It locks the definition's row, so that no tick expands it at the
+same time, and writes an event that says who changed what, and when.
 """
 
 from __future__ import annotations
@@ -10,49 +10,52 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, case, literal, null, select, update
+from sqlalchemy import Connection, case, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from jobrunner.errors import JobrunnerError
-from jobrunner.model import PLACES, Declaration
+from jobrunner.model import SOURCE_NAMES, Declaration
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
-from jobrunner.store.dialect import insert_or_skip, now, rows
-from jobrunner.store.due_slots import Changed, Passed, expand_due, pass_over, read, write
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import insert_or_skip
+from jobrunner.store.dialect.values import now
+from jobrunner.store.due_slots import Changed, Skipped, expand_due, expand_or_skip, read, write
 from jobrunner.store.pausing import mark_paused
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of, policy_columns
 from jobrunner.store.schema import job_definitions
 
-_SAID = ("job_type", "schedule", "timezone", "payload", "description")
-# What is changed by one of these was not to have slots before now.
-_SAY_WHEN = frozenset({"schedule", "timezone", "ends_at", "max_runs"})
+_DECLARED = ("job_type", "schedule", "timezone", "payload", "description")
+# After a change of one of these, the definition has no slots before now.
+_TIMING = frozenset({"schedule", "timezone", "ends_at", "max_runs"})
 
 
 def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, paused: bool = False) -> Changed | None:
-    """Create a definition, seen from now on: no slot before this moment is made up for.
+    """Create a definition that has slots from now on.
 
-    A removed one of the same name comes back with its watermark, which only ever rises, and none of its runs counts
-    towards ``max_runs``. None: the name is taken.
+    A removed definition of the same name is restored: its watermark never decreases, and its old runs do not count for
+    ``max_runs``. None: the name is taken.
     """
     at = connection.execute(select(now())).scalar_one()
-    said = columns_of(new)
-    values = {**said, "name": new.name, **owner_of(new), "removed_at": None, "runs_made": 0, "updated_at": at}
+    declared = columns_of(new)
+    values = {**declared, "name": new.name, **owner_of(new), "removed_at": None, "runs_made": 0, "updated_at": at}
     columns = job_definitions.c
     if not insert_or_skip(connection, job_definitions, {**values, "last_slot_at": at, "created_at": at}):
-        # The clock may have stepped back since.
+        # The clock may have stepped back since it was removed.
         watermark = case(
             (columns.last_slot_at > at, columns.last_slot_at), else_=literal(at, columns.last_slot_at.type)
         )
-        revived = connection.execute(
+        restored = connection.execute(
             update(job_definitions)
             .where(columns.name == new.name, columns.removed_at.is_not(None))
             .values({**values, "last_slot_at": watermark, "paused_at": null(), "last_error": null()})
         )
-        if revived.rowcount == 0:
+        if restored.rowcount == 0:
             return None
     row = definitions.lock(connection, new.name)
-    next_run_at = _settle(connection, row["id"], plan, at)
-    record(connection, [event(actor, "add schedule", row["id"], {"name": new.name, **said}, at)])
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
+    record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     if paused:
         mark_paused(connection, [row], actor)
     return Changed(new.name, next_run_at, {})
@@ -61,27 +64,27 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, pau
 def edit(
     connection: Connection, name: str, change: Callable[[Declaration], Declaration], plan: Plan, actor: str
 ) -> Changed:
-    """Declare a definition anew. What is due by then is expanded by the old declaration, and nothing of it twice.
+    """Change a declaration. Slots that are due now are expanded by the old one, and none of them twice.
 
-    ``change`` gets the old declaration; what it raises leaves everything as it was. Raises NotFoundError.
+    ``change`` gets the old declaration and returns the new one. If it raises, nothing is changed. Raises NotFoundError.
     """
     row = definitions.lock(connection, name)
     return redeclare(connection, row, change(declaration_of(row)), plan, actor)
 
 
-def redeclare(connection: Connection, row: RowMapping, new: Declaration, plan: Plan, actor: str) -> Changed:
-    """As ``edit``, of a row that is locked, whoever says so. Raises JobrunnerError where its new name is taken."""
-    changed = differing(row, new)
+def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
+    """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
+    changed = differences(row, new)
     if not changed:
-        return Changed(new.name, row["next_run_at"], {}, was_paused=row["paused_at"])
-    at, passed = row["now"], Passed()
+        return Changed(new.name, row.next_run_at, {}, was_paused=row.paused_at)
+    at, skipped = row.now, Skipped()
     values: dict[str, Any] = {column: to for column, (_, to) in changed.items()}
-    if _SAY_WHEN & changed.keys():
-        passed = pass_over(connection, row, plan, actor, "edited")
+    if _TIMING & changed.keys():
+        skipped = expand_or_skip(connection, row, plan, actor, "edited")
     else:
         expand_due(connection, row, plan)
     try:
-        write(connection, row["id"], {**values, **passed.moved}, at)
+        write(connection, row.id, {**values, **skipped.columns}, at)
     except IntegrityError:
         if "name" not in changed:
             raise
@@ -89,72 +92,73 @@ def redeclare(connection: Connection, row: RowMapping, new: Declaration, plan: P
             f"there is a schedule named {new.name!r} already, perhaps a removed one (jobrunner schedule list --all);"
             " choose another name"
         ) from None
-    next_run_at = _settle(connection, row["id"], plan, at)
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
     detail = {column: {"from": before, "to": after} for column, (before, after) in changed.items()}
-    record(connection, [*passed.told, event(actor, "edit schedule", row["id"], {"changed": detail}, at)])
-    return Changed(new.name, next_run_at, changed, passed.slots, row["paused_at"])
+    record(connection, [*skipped.events, event(actor, "edit schedule", row.id, {"changed": detail}, at)])
+    return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at)
 
 
-def bring_back(connection: Connection, row: RowMapping, new: Declaration, plan: Plan, actor: str) -> Changed:
-    """As ``redeclare``, of a removed one, with its pause, its count of runs and its watermark, which only rises."""
-    at, said = row["now"], {**columns_of(new), **owner_of(new)}
-    watermark = max(row["last_slot_at"], at)
-    write(connection, row["id"], {**said, "removed_at": None, "last_slot_at": watermark}, at)
-    next_run_at = _settle(connection, row["id"], plan, at)
-    record(connection, [event(actor, "add schedule", row["id"], {"name": new.name, **said}, at)])
+def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
+    """Declare a removed definition again. It keeps its pause, its count of runs and its watermark, at least now."""
+    at, declared = row.now, {**columns_of(new), **owner_of(new)}
+    watermark = max(row.last_slot_at, at)
+    write(connection, row.id, {**declared, "removed_at": None, "last_slot_at": watermark}, at)
+    next_run_at = _write_next_slot(connection, row.id, plan, at)
+    record(connection, [event(actor, "add schedule", row.id, {"name": new.name, **declared}, at)])
     return Changed(new.name, next_run_at, {})
 
 
 def remove(connection: Connection, name: str, plan: Plan, actor: str) -> None:
-    """Mark a definition as removed; its runs and its history stay, and what is due by then is expanded, or told.
+    """Mark a definition as removed. Its runs and its history stay. Due slots are expanded, or an event says why not.
 
-    Raises NotFoundError, and as ``check_not_kept``.
+    Raises NotFoundError, and the error of ``check_made_by_command``.
     """
     row = definitions.lock(connection, name)
-    check_not_kept(declaration_of(row))
+    check_made_by_command(declaration_of(row))
     mark_removed(connection, [row], plan, actor)
 
 
-def mark_removed(connection: Connection, gone: Sequence[RowMapping], plan: Plan, actor: str) -> None:
-    """As ``remove``, of rows that are locked, whoever says so."""
-    if not gone:
+def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan: Plan, actor: str) -> None:
+    """Like ``remove``, for rows that are locked already, of any source."""
+    if not removed:
         return
-    at = gone[0]["now"]
-    told: list[dict[str, Any]] = []
-    for row in gone:
-        if row["paused_at"] is not None or row["next_run_at"] is None or row["next_run_at"] <= at:
-            passed = pass_over(connection, row, plan, actor, "removed")
-            write(connection, row["id"], passed.moved, at)
-            told += passed.told
-        told.append(event(actor, "remove schedule", row["id"], {"name": row["name"]}, at))
+    at = removed[0].now
+    events: list[dict[str, Any]] = []
+    for row in removed:
+        if row.paused_at is not None or row.next_run_at is None or row.next_run_at <= at:
+            skipped = expand_or_skip(connection, row, plan, actor, "removed")
+            write(connection, row.id, skipped.columns, at)
+            events += skipped.events
+        events.append(event(actor, "remove schedule", row.id, {"name": row.name}, at))
     given = rows("given", {"id": job_definitions.c.id.type})
-    removing = update(job_definitions).where(job_definitions.c.id.in_(select(given.c.id)))
-    connection.execute(removing.values(removed_at=at, updated_at=at), {"given": [{"id": row["id"]} for row in gone]})
-    record(connection, told)
+    statement = update(job_definitions).where(job_definitions.c.id.in_(select(given.c.id)))
+    given_ids = [{"id": row.id} for row in removed]
+    connection.execute(statement.values(removed_at=at, updated_at=at), {"given": given_ids})
+    record(connection, events)
 
 
-def check_not_kept(declaration: Declaration) -> None:
-    """Raises JobrunnerError where the code or the file says what the definition is: by hand it would not last."""
-    place = PLACES.get(declaration.source)
-    if place is not None:
+def check_made_by_command(declaration: Declaration) -> None:
+    """Raises JobrunnerError for a definition of the code or the file: the next ``apply`` would undo the change."""
+    source = SOURCE_NAMES.get(declaration.source)
+    if source is not None:
         raise JobrunnerError(
-            f"the schedule {declaration.name!r} is kept in {place}; change it there and run: jobrunner apply"
+            f"the schedule {declaration.name!r} is kept in {source}; change it there and run: jobrunner apply"
         )
 
 
-def _settle(connection: Connection, definition_id: int, plan: Plan, at: datetime) -> datetime | None:
-    """Write when the definition has its next slot, or why that cannot be said."""
-    asked = plan(definition_of(read(connection, definition_id)), at)
-    # Without a hint the next tick looks at what is due still, since it could not be read until now.
-    hint = asked.next_run_at if asked.watermark is None else None
-    write(connection, definition_id, {"next_run_at": hint, "last_error": asked.problem}, at)
-    return asked.next_run_at
+def _write_next_slot(connection: Connection, definition_id: int, plan: Plan, at: datetime) -> datetime | None:
+    """Write the time of the definition's next slot, or the problem that prevents it."""
+    planned = plan(read(connection, definition_id), at)
+    # Slots may be due that could not be expanded before. With NULL the next tick looks at them.
+    next_run_at = planned.next_run_at if planned.watermark is None else None
+    write(connection, definition_id, {"next_run_at": next_run_at, "last_error": planned.problem}, at)
+    return planned.next_run_at
 
 
-def differing(row: RowMapping, new: Declaration) -> dict[str, tuple[Any, Any]]:
-    """The fields of a definition that are declared otherwise: from, to."""
-    said = {"name": new.name, **columns_of(new), **owner_of(new)}
-    return {column: (row[column], value) for column, value in said.items() if not _is_same(row[column], value)}
+def differences(row: ReadDefinition, new: Declaration) -> dict[str, tuple[Any, Any]]:
+    """The columns that the new declaration changes, each with its old and its new value."""
+    old, declared = vars(row), {"name": new.name, **columns_of(new), **owner_of(new)}
+    return {name: (old[name], value) for name, value in declared.items() if not _is_same(old[name], value)}
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -162,22 +166,22 @@ def _is_same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
-    # Python takes True for 1, a handler does not.
+    # In Python True equals 1. For a handler they differ.
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def columns_of(declaration: Declaration) -> dict[str, Any]:
-    """What a declaration says, by column; its name and its owner aside."""
-    return {name: getattr(declaration, name) for name in _SAID} | policy_columns(declaration.policy)
+    """The values of a declaration by column, without its name and its owner."""
+    return {name: getattr(declaration, name) for name in _DECLARED} | policy_columns(declaration.policy)
 
 
 def owner_of(declaration: Declaration) -> dict[str, str]:
-    """Who says it, by column."""
+    """The source and the application of a declaration, by column."""
     return {"source": declaration.source, "application": declaration.application}
 
 
-def declaration_of(row: RowMapping) -> Declaration:
-    """What a row says that its definition should be."""
-    found = definition_of(row)
-    same = {name: getattr(found, name) for name in (*_SAID, "name", "source", "policy")}
-    return Declaration(**same, application=row["application"])
+def declaration_of(row: ReadDefinition) -> Declaration:
+    """The declaration that a row stores."""
+    found = definition_of(vars(row))
+    values = {name: getattr(found, name) for name in (*_DECLARED, "name", "source", "policy")}
+    return Declaration(**values, application=row.application)

@@ -1,4 +1,4 @@
-"""Enqueue one run in the caller's own transaction. It appears if and only if that transaction commits."""
+"""Enqueues one run in the caller's own transaction. The run exists if and only if that transaction commits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from jobrunner.store.enqueue_sql import Enqueued, NewRun
 
 
 def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None) -> Enqueued:
-    """Insert a run in the caller's transaction, or find the one that its idempotency key stands for.
+    """Insert a run in the caller's transaction, or find the run that has its idempotency key.
 
-    ``policy`` is what the caller's own code says of the type; None: what the database knows of it counts. Raises
-    QueueFull, with nothing written, where the type is full and is to refuse. A type without a limit costs nothing more
-    than a condition in the first statement; enqueues of one with a limit wait for each other until the transaction of
-    each ends.
+    ``policy`` is that of the caller's own code; None: the stored limit of the type counts. Raises QueueFull, with
+    nothing written, if the type is full and refuses runs. Without a limit this costs only a condition in the first
+    statement. Transactions that enqueue runs of a limited type wait for each other.
     """
     if policy is None or policy.max_waiting is None:
         if new.idempotency_key is None:
@@ -24,27 +23,27 @@ def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None
         elif _takes_key(caller, new):
             return _insert_under_key(caller, new)
     if new.idempotency_key is not None:
-        holder = first_row(caller, enqueue_sql.holder_of_key(), new.key())
+        holder = first_row(caller, enqueue_sql.key_statement(), new.key())
         if holder is not None:
             return Enqueued(holder[0], created=False)
-    # It has a limit, or its key was taken at this moment: as one of many, under the rules that are written there.
+    # The type has a limit, or another transaction has just inserted the key. The code for many runs handles both.
     own = {name: value for name, value in new.columns().items() if name in ("payload", "idempotency_key")}
     return enqueue_many.enqueue(caller, new, [own], policy)[0]
 
 
 def _takes_key(caller: CallersConnection, new: NewRun) -> bool:
-    # The key before the run: two callers at once meet at its row, and the second waits for the first one's outcome.
-    taking = enqueue_sql.taking_of_key(dialect_name(caller))
-    return first_row(caller, taking, new.key()) is not None
+    # The key before the run: of two callers at once, the second waits at the key's row until the first has ended.
+    statement = enqueue_sql.take_key_statement(dialect_name(caller))
+    return first_row(caller, statement, new.key()) is not None
 
 
 def _insert_under_key(caller: CallersConnection, new: NewRun) -> Enqueued:
     run_id = _insert(caller, new)
-    first_row(caller, enqueue_sql.noting_of_run(), {**new.key(), "taken_for": run_id})
+    first_row(caller, enqueue_sql.set_run_of_key_statement(), {**new.key(), "run_id_of_key": run_id})
     return Enqueued(run_id, created=True)
 
 
 def _insert(caller: CallersConnection, new: NewRun, *, unless_limited: bool = False) -> int | None:
     values = new.columns()
-    row = first_row(caller, enqueue_sql.insertion_of_one(tuple(values), unless_limited), values)
+    row = first_row(caller, enqueue_sql.insert_one_statement(tuple(values), unless_limited), values)
     return None if row is None else row[0]

@@ -1,4 +1,4 @@
-"""Enqueue many runs of one type in the caller's transaction: a few statements for each batch, whatever its size."""
+"""Enqueues many runs of one type in the caller's transaction, with a few statements for each batch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from sqlalchemy.sql.dml import ReturningInsert
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import Policy
 from jobrunner.store import backpressure
-from jobrunner.store.dialect import inserting, now, rows
 from jobrunner.store.dialect.callers import CallersConnection, Statement, dialect_name, fetch
-from jobrunner.store.enqueue_sql import Enqueued, NewRun, insertion, type_of
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import inserting
+from jobrunner.store.dialect.values import now
+from jobrunner.store.enqueue_sql import Enqueued, NewRun, insert_statement, type_of
 from jobrunner.store.schema import job_keys
 
 _BATCH = 1000
@@ -25,16 +27,16 @@ Values: TypeAlias = dict[str, Any]
 def enqueue(
     caller: CallersConnection, shared: NewRun, listed: Sequence[Values], policy: Policy | None
 ) -> list[Enqueued]:
-    """Insert a run for each of ``listed``, under the rules of ``enqueue.enqueue``, and answer in their order.
+    """Insert a run for each of ``listed``, by the rules of ``enqueue.enqueue``. The results have the same order.
 
-    Each of ``listed`` holds what of ``NewRun.columns`` differs, the payload at least; what none of them holds is as in
-    ``shared``. Raises QueueFull, with nothing written, where the type is to refuse and has not room for all.
+    Each of ``listed`` has those of ``NewRun.columns`` that differ, at least the payload. All other columns are those of
+    ``shared``. Raises QueueFull, with nothing written, if the type refuses runs and cannot take all of these.
     """
     return _Call(caller, shared.columns(), listed).enqueue(policy)
 
 
 class _Call:
-    """What is known of the keys: who holds them, from before or from earlier in the list."""
+    """One call. ``_holders`` maps the known keys to their runs, those of the list included."""
 
     def __init__(self, caller: CallersConnection, shared: Values, listed: Sequence[Values]) -> None:
         self._caller = caller
@@ -44,24 +46,24 @@ class _Call:
         self._holders: dict[str, int] = {}
 
     def enqueue(self, policy: Policy | None) -> list[Enqueued]:
-        # The limit before the keys, as everywhere.
-        room = backpressure.find_room(self._caller, self._shared["job_type"], policy)
-        if room is not None:
+        # The limit is locked before the keys, as everywhere, so that two transactions cannot wait for each other.
+        occupancy = backpressure.lock_and_count(self._caller, self._shared["job_type"], policy)
+        if occupancy is not None:
             self._find_holders(key for key in self._keys if key is not None)
         wanted = self._without_holder()
-        if room is not None and len(wanted) > room.free:
-            if room.when_full == "refuse":
-                raise room.refusal(len(wanted))
-            wanted = wanted[: room.free]
+        if occupancy is not None and len(wanted) > occupancy.free:
+            if occupancy.when_full == "refuse":
+                raise occupancy.refusal(len(wanted))
+            wanted = wanted[: occupancy.free]
         wanted = self._take_keys(wanted)
         ids = dict(zip(wanted, self._insert([self._listed[index] for index in wanted]), strict=True))
-        self._note_runs(ids)
+        self._set_runs_of_keys(ids)
         if len(ids) == len(self._listed):
             return [Enqueued(run_id, created=True) for run_id in ids.values()]
         answers = [self._answer(index, ids) for index in range(len(self._listed))]
         dropped = sum(answer.id is None for answer in answers)
         if dropped:
-            backpressure.note_dropped(self._caller, self._shared["job_type"], dropped)
+            backpressure.count_dropped(self._caller, self._shared["job_type"], dropped)
         return answers
 
     def _answer(self, index: int, ids: Mapping[int, int]) -> Enqueued:
@@ -71,7 +73,7 @@ class _Call:
         return Enqueued(None if key is None else self._holders.get(key), created=False)
 
     def _without_holder(self) -> list[int]:
-        """The places in the list whose run is to be inserted; of those with one key, the first."""
+        """The indexes in the list of the runs to insert: one run for each key that has none, the first in the list."""
         seen = set(self._holders)
         wanted = []
         for index, key in enumerate(self._keys):
@@ -82,19 +84,19 @@ class _Call:
         return wanted
 
     def _take_keys(self, wanted: list[int]) -> list[int]:
-        """Those of ``wanted`` whose key was free, and those without one."""
+        """Insert the keys. Returns those of ``wanted`` whose key was free, and those without a key."""
         keys = {key for index in wanted if (key := self._keys[index]) is not None}
         if not keys:
             return wanted
-        statement = _taking_of_keys(dialect_name(self._caller))
+        statement = _take_keys_statement(dialect_name(self._caller))
         free: set[str] = set()
-        # In one order, as all statements that lock several rows: two callers with the same keys must not cross.
+        # In one order, so that two callers with the same keys cannot wait for each other.
         for batch in _batches(sorted(keys)):
             free.update(key for (key,) in fetch(self._caller, statement, {"given": self._rows_of(batch)}))
         if len(free) < len(keys):
             self._find_holders(keys - free)
             if not keys - free <= self._holders.keys():
-                # Nothing is wrong with the data: the caller's snapshot is older than the winner's commit.
+                # The caller's snapshot is older than the commit of the transaction that has the key.
                 raise JobrunnerError(
                     "another transaction took this idempotency key after yours began; enqueue again in a new one"
                 )
@@ -102,7 +104,9 @@ class _Call:
 
     def _find_holders(self, keys: Iterable[str]) -> None:
         for batch in _batches(sorted(keys)):
-            self._holders.update(map(tuple, fetch(self._caller, _holding_of_keys(), {"given": self._rows_of(batch)})))
+            self._holders.update(
+                map(tuple, fetch(self._caller, _key_holders_statement(), {"given": self._rows_of(batch)}))
+            )
 
     def _rows_of(self, keys: Iterable[str]) -> list[Values]:
         return [{"job_type": self._shared["job_type"], "idempotency_key": key} for key in keys]
@@ -111,18 +115,18 @@ class _Call:
         ids: list[int] = []
         own = sorted(set().union(*listed))
         shared = {name: value for name, value in self._shared.items() if name not in own}
-        statement = _insertion_of_many(tuple(shared), tuple(own))
+        statement = _insert_many_statement(tuple(shared), tuple(own))
         for batch in _batches(listed):
-            # Ids are given out in the order of the list; it is only the answers that may come in any order.
+            # Ids are assigned in the order of the list, but the rows may be returned in any order.
             ids += sorted(run_id for (run_id,) in fetch(self._caller, statement, {**shared, "given": batch}))
         return ids
 
-    def _note_runs(self, ids: Mapping[int, int]) -> None:
+    def _set_runs_of_keys(self, ids: Mapping[int, int]) -> None:
         taken = {key: run_id for index, run_id in ids.items() if (key := self._keys[index]) is not None}
         self._holders.update(taken)
         for batch in _batches(sorted(taken)):
             given = [{**row, "run_id": taken[row["idempotency_key"]]} for row in self._rows_of(batch)]
-            fetch(self._caller, _noting_of_runs(), {"given": given})
+            fetch(self._caller, _set_runs_of_keys_statement(), {"given": given})
 
 
 def _batches(listed: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -131,31 +135,31 @@ def _batches(listed: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 @lru_cache(maxsize=64)
-def _insertion_of_many(shared: tuple[str, ...], own: tuple[str, ...]) -> ReturningInsert[Any]:
+def _insert_many_statement(shared: tuple[str, ...], own: tuple[str, ...]) -> ReturningInsert[Any]:
     given = rows("given", {name: type_of(name) for name in own})
-    return insertion(
+    return insert_statement(
         {name: bindparam(name, type_=type_of(name)) for name in shared} | {name: given.c[name] for name in own}
     )
 
 
 @lru_cache(maxsize=2)
-def _taking_of_keys(name: str) -> Statement:
+def _take_keys_statement(name: str) -> Statement:
     given = _given_keys("job_type", "idempotency_key")
-    # WHERE true: without one SQLite would read the ON of ON CONFLICT as that of a join.
+    # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
     source = select(given.c.job_type, given.c.idempotency_key, now()).where(true())
-    taking = inserting(name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
-    statement: Statement = taking.on_conflict_do_nothing().returning(job_keys.c.idempotency_key)
+    insert = inserting(name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
+    statement: Statement = insert.on_conflict_do_nothing().returning(job_keys.c.idempotency_key)
     return statement
 
 
 @cache
-def _holding_of_keys() -> Statement:
+def _key_holders_statement() -> Statement:
     given = _given_keys("job_type", "idempotency_key")
     return select(job_keys.c.idempotency_key, job_keys.c.run_id).where(*_is_in(given))
 
 
 @cache
-def _noting_of_runs() -> Statement:
+def _set_runs_of_keys_statement() -> Statement:
     given = _given_keys("job_type", "idempotency_key", "run_id")
     return update(job_keys).where(*_is_in(given)).values(run_id=given.c.run_id)
 
@@ -165,5 +169,5 @@ def _given_keys(*names: str) -> TableValuedAlias:
 
 
 def _is_in(given: TableValuedAlias) -> list[ColumnElement[bool]]:
-    # The type, too, from the list: were it a parameter, SQLite would look through all keys of the type, once per row.
+    # The type is in the list, too. With the type as a parameter SQLite reads all keys of the type for each row.
     return [job_keys.c[name] == given.c[name] for name in ("job_type", "idempotency_key")]

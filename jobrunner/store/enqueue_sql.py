@@ -1,4 +1,4 @@
-"""A run to be, and the statements that insert it and its key. Each is built once: that costs more than executing it."""
+"""A new run, and the statements that insert it and its key. They are cached: to build one costs more than to run it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sqlalchemy.types import TypeEngine
 from jobrunner.lifecycle import Status
 from jobrunner.model import Origin
 from jobrunner.store import backpressure
-from jobrunner.store.dialect import inserting, later, now, stored_json
 from jobrunner.store.dialect.callers import Statement
+from jobrunner.store.dialect.statements import inserting
+from jobrunner.store.dialect.values import later, now, stored_json
 from jobrunner.store.schema import job_keys, job_runs
 
 _OPTIONAL = (
@@ -27,10 +28,10 @@ _OPTIONAL = (
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to be. ``payload`` is the text of a JSON object, checked.
+    """A run to insert. ``payload`` is the checked text of a JSON object.
 
-    ``run_at`` None: now; a timedelta: that long after now, by the database's clock. ``max_attempts`` and ``timeout``
-    None: the policy of the type when it is claimed; a timeout of zero: none. ``origin`` None: enqueued.
+    ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
+    is None, the claim takes that of the type's policy; a timeout of zero means no limit. ``origin`` None: enqueued.
     """
 
     job_type: str
@@ -47,7 +48,7 @@ class NewRun:
     concurrency_key: str | None = None
 
     def columns(self) -> dict[str, Any]:
-        """The values that differ from run to run, by column; ``run_in``, in seconds, for a later run_at."""
+        """The values by column, without those that are None. ``run_in``, in seconds, stands for a run_at after now."""
         columns = {"job_type": self.job_type, "payload": self.payload, "priority": self.priority}
         if isinstance(self.run_at, timedelta):
             columns["run_in"] = self.run_at.total_seconds()
@@ -62,16 +63,16 @@ class NewRun:
         return columns
 
     def key(self) -> dict[str, Any]:
-        """The values that a key is found by."""
-        # Not the names of the columns: Core keeps those for itself in an UPDATE.
+        """The parameters that identify the idempotency key."""
+        # Not the names of the columns, which SQLAlchemy reserves in an UPDATE.
         return {"of_type": self.job_type, "key": self.idempotency_key}
 
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """The run's id. ``created`` False: the key was taken, and this is the id it was taken for.
+    """The id of the run. ``created`` False: the key exists already, and this is the id of its run.
 
-    ``id`` None: the type was full and its ``when_full`` is "drop"; nothing was inserted.
+    ``id`` None: nothing was inserted, because the type was full and its ``when_full`` is "drop".
     """
 
     id: int | None
@@ -84,17 +85,17 @@ class Enqueued:
 
 
 @lru_cache(maxsize=256)
-def insertion_of_one(given: tuple[str, ...], unless_limited: bool) -> ReturningInsert[Any]:
-    """For the ``NewRun.columns`` that are given, as parameters of their names."""
-    return insertion({name: bindparam(name, type_=type_of(name)) for name in given}, unless_limited)
+def insert_one_statement(given: tuple[str, ...], unless_limited: bool) -> ReturningInsert[Any]:
+    """The INSERT of one run. Its parameters have the names of these ``NewRun.columns``."""
+    return insert_statement({name: bindparam(name, type_=type_of(name)) for name in given}, unless_limited)
 
 
-def insertion(
-    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, unless_there: str | None = None
+def insert_statement(
+    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, skip_existing: str | None = None
 ) -> ReturningInsert[Any]:
-    """The one INSERT of runs, of these ``NewRun.columns``.
+    """The INSERT of runs, from these ``NewRun.columns``; there is no other.
 
-    ``unless_there`` names the dialect for which a slot that has its run is passed over, and is no error.
+    With ``skip_existing``, the name of the dialect, a slot that has a run already is skipped and is no error.
     """
     values: dict[str, Any] = {
         **given,
@@ -108,49 +109,49 @@ def insertion(
     source = select(*values.values())
     if unless_limited:
         source = source.where(~backpressure.is_limited(given["job_type"]))
-    if unless_there is not None:
-        # WHERE true: without one SQLite would read the ON of ON CONFLICT as that of a join.
-        inserted = inserting(unless_there, job_runs).from_select(list(values), source.where(true()))
+    if skip_existing is not None:
+        # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
+        inserted = inserting(skip_existing, job_runs).from_select(list(values), source.where(true()))
         return cast(ReturningInsert[Any], inserted.on_conflict_do_nothing().returning(job_runs.c.id))
     return insert(job_runs).from_select(list(values), source).returning(job_runs.c.id)
 
 
 def _run_at(given: Mapping[str, ColumnElement[Any]]) -> ColumnElement[Any]:
-    said = [given["run_at"]] if "run_at" in given else []
+    times = [given["run_at"]] if "run_at" in given else []
     if "run_in" in given:
-        said.append(later(given["run_in"]))
-    # Of many runs, some may say nothing.
-    return func.coalesce(*said, now()) if said else now()
+        times.append(later(given["run_in"]))
+    # In a list of runs some may have no time.
+    return func.coalesce(*times, now()) if times else now()
 
 
 def type_of(name: str) -> TypeEngine[Any]:
-    """What a statement is given for one of ``NewRun.columns``."""
+    """The type of the parameter for one of ``NewRun.columns``."""
     if name == "payload":
         return Text()
     return Float() if name == "run_in" else job_runs.c[name].type
 
 
 @lru_cache(maxsize=2)
-def taking_of_key(dialect_name: str) -> Statement:
-    """Given ``NewRun.key``. No row: it is taken, or the type has a limit."""
+def take_key_statement(dialect_name: str) -> Statement:
+    """Insert the key of ``NewRun.key``. Returns no row if the key exists already, or the type has a limit."""
     of_type, key = _key_parameters()
     source = select(of_type, key, now()).where(~backpressure.is_limited(of_type))
-    taking = inserting(dialect_name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
-    taking = taking.on_conflict_do_nothing().returning(job_keys.c.job_type)
-    return cast(Statement, taking)
+    insert_key = inserting(dialect_name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
+    insert_key = insert_key.on_conflict_do_nothing().returning(job_keys.c.job_type)
+    return cast(Statement, insert_key)
 
 
 @cache
-def holder_of_key() -> Statement:
-    """Given ``NewRun.key``, the id of its run."""
+def key_statement() -> Statement:
+    """The id of the run of ``NewRun.key``."""
     return select(job_keys.c.run_id).where(*_is_key())
 
 
 @cache
-def noting_of_run() -> Statement:
-    """Given ``NewRun.key`` and ``taken_for``, the id of its run."""
-    taken_for = bindparam("taken_for", type_=job_keys.c.run_id.type)
-    return update(job_keys).where(*_is_key()).values(run_id=taken_for).returning(job_keys.c.run_id)
+def set_run_of_key_statement() -> Statement:
+    """Store ``run_id_of_key``, the id of the run, in the row of ``NewRun.key``."""
+    run_id = bindparam("run_id_of_key", type_=job_keys.c.run_id.type)
+    return update(job_keys).where(*_is_key()).values(run_id=run_id).returning(job_keys.c.run_id)
 
 
 def _is_key() -> list[ColumnElement[bool]]:

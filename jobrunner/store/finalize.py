@@ -1,4 +1,4 @@
-"""The one guarded write that ends attempts, by their owner: a finalize. Recovery ends by it what has no owner any more.
+"""Finalize: the guarded write by which an owner ends its attempts. Recovery uses it for attempts without an owner.
 
 Every function expects to be the body of one write transaction (``Database.write``).
 """
@@ -34,14 +34,15 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import FINISHED, AttemptResult, Decision, Event, RunState, decide
 from jobrunner.model import Lease, Owner
-from jobrunner.store import dialect
-from jobrunner.store.dialect import UtcTime, now, rows
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import UtcTime, now
 from jobrunner.store.holding import LEASE, NO_LOCK, RUNNING, as_rows, is_held, still_held
 from jobrunner.store.output_limits import fit
 from jobrunner.store.schema import job_attempts, job_runs
 
 EXPIRED = "lease_expired"
-"""The error of an attempt that recovery has ended."""
+"""The error type of an attempt that recovery has ended."""
 
 
 class Refusal(Enum):
@@ -54,7 +55,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a run, for the log line."""
+    """The end of an attempt, for the log line."""
 
     run_id: int
     job_type: str
@@ -69,24 +70,24 @@ def finalize_all(
     ends: Sequence[tuple[Lease, AttemptResult]],
     deploy_grace: timedelta = timedelta(0),
 ) -> list[Ended | Refusal]:
-    """End the attempts that these leases stand for, in one write. The answers come in the order of ``ends``.
+    """End the attempts of these leases, in one write. The results have the order of ``ends``.
 
-    A lost lease is a normal answer and writes nothing. ``deploy_grace`` is for how long a run that does not fit the
-    code is tried again. Waits for no row that somebody has locked: that one is to be written later.
+    A lost lease is a normal result, and nothing is written for it. ``deploy_grace`` is for how long a run that does not
+    fit the code is tried again. Waits for no locked row: the caller must write that one later.
     """
     found = connection.execute(_locked_statement(), {"given": as_rows(lease for lease, _ in ends)})
     held = {Lease(row.id, row.lease_token): row for row in found}
-    # Taken out as it is met: what a lease named twice stands for is ended once.
-    met = [(lease, ending, held.pop(lease, None)) for lease, ending in ends]
-    ended = end(connection, [(row, ending) for _, ending, row in met if row is not None], deploy_grace)
-    missing = [lease for lease, _, row in met if row is None]
-    # In this order: an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
+    # With pop(), so that the attempt of a lease that is listed twice is ended once.
+    matched = [(lease, result, held.pop(lease, None)) for lease, result in ends]
+    ended = end(connection, [(row, result) for _, result, row in matched if row is not None], deploy_grace)
+    missing = [lease for lease, _, row in matched if row is None]
+    # In this order, because an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
     locked = still_held(connection, missing)
     applied = _applied(connection, owner, [lease for lease in missing if lease not in locked])
     if ended:
-        failpoints.hit("finalize.before_commit", cut=lambda: dialect.sever(connection))
+        failpoints.hit("finalize.before_commit", cut=lambda: sever(connection))
     in_order = iter(ended)
-    return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in met]
+    return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in matched]
 
 
 def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]) -> Refusal:
@@ -96,7 +97,7 @@ def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]
 
 
 def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> set[Lease]:
-    """Those whose attempt was ended by their owner."""
+    """The leases whose attempt was ended by this owner."""
     if not leases:
         return set()
     values = {"given": as_rows(leases), "worker": owner.name, "expired": EXPIRED}
@@ -106,19 +107,19 @@ def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> s
 def end(
     connection: Connection, ends: Sequence[tuple[Row[Any], AttemptResult]], deploy_grace: timedelta = timedelta(0)
 ) -> list[Ended]:
-    """End the attempts of these locked rows: two statements are given the same list, and each reads its part."""
+    """End the attempts of these locked rows. Two statements get the same list, and each uses its part of it."""
     if not ends:
         return []
     at = ends[0][0].now
     given, ended = [], []
-    for row, told in ends:
-        ending = fit(told)
-        decision = decide(_standing_of(row), ending, deploy_grace=deploy_grace)
+    for row, reported in ends:
+        result = fit(reported)
+        decision = decide(_state_of(row), result, deploy_grace=deploy_grace)
         next_at = None if decision.wait is None else at + decision.wait
-        given.append(_given(row, decision, ending, next_at))
+        given.append(_given(row, decision, result, next_at))
         ended.append(Ended(row.id, row.job_type, row.attempts, decision, next_at or row.run_at))
     values = {"given": given, "at": at}
-    # The attempts first: what they tell of is in the locked rows, and leaves them with the lock.
+    # The attempts first, because the second statement clears the columns of the run that they are made of.
     connection.execute(_record_statement(), values)
     changed = connection.execute(_leave_statement(), values)
     if changed.rowcount != len(ends):
@@ -126,7 +127,7 @@ def end(
     return ended
 
 
-def _standing_of(row: Row[Any]) -> RunState:
+def _state_of(row: Row[Any]) -> RunState:
     return RunState(
         attempts=row.attempts,
         max_attempts=row.max_attempts or 1,
@@ -137,7 +138,7 @@ def _standing_of(row: Row[Any]) -> RunState:
     )
 
 
-_TOLD = {
+_OF_ATTEMPT = {
     name: job_attempts.c[name].type for name in ("outcome", "error_type", "error", "traceback", "output", "exit_signal")
 }
 _NEXT = {
@@ -145,7 +146,7 @@ _NEXT = {
     **{
         name: job_runs.c[name].type for name in ("status", "attempts", "releases", "lease_expiries", "run_at", "result")
     },
-    **{name: _TOLD[name] for name in ("error_type", "error")},
+    **{name: _OF_ATTEMPT[name] for name in ("error_type", "error")},
 }
 
 
@@ -158,18 +159,18 @@ _READ = (
 _DECIDED = ("event", "status", "attempts", "releases", "lease_expiries", "outcome", "error_type", "error")
 
 
-def _given(row: Row[Any], decision: Decision, ending: AttemptResult, next_at: datetime | None) -> dict[str, Any]:
+def _given(row: Row[Any], decision: Decision, result: AttemptResult, next_at: datetime | None) -> dict[str, Any]:
     return {
         "id": row.id,
         "lease_token": row.lease_token,
         "run_at": next_at,
         **{name: getattr(decision, name) for name in _DECIDED},
-        **{name: getattr(ending, name) for name in ("result", "traceback", "output", "exit_signal")},
+        **{name: getattr(result, name) for name in ("result", "traceback", "output", "exit_signal")},
     }
 
 
 def running(*more: ColumnElement[Any]) -> Select[Any]:
-    """What decides where running rows go. In whatever order: nobody who locks several of them waits for one."""
+    """Reads what decides the next status of running runs. In any order, because all statements skip locked rows."""
     columns = job_runs.c
     return select(
         *(columns[name] for name in _READ),
@@ -196,14 +197,14 @@ def _applied_statement() -> Select[Any]:
     return (
         select(columns.run_id, columns.lease_token)
         .join_from(given, job_attempts, of_lease)
-        # Recovery, too, writes the attempt under its owner's name: then the lease was lost.
+        # Recovery also writes the attempt with the name of the owner. In that case the lease was lost.
         .where(columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired")))
     )
 
 
 @lru_cache(maxsize=1)
 def _record_statement() -> Insert:
-    columns, given, at = job_runs.c, rows("given", LEASE | _TOLD), bindparam("at", type_=UtcTime())
+    columns, given, at = job_runs.c, rows("given", LEASE | _OF_ATTEMPT), bindparam("at", type_=UtcTime())
     attempts = job_attempts.c
     last = select(func.coalesce(func.max(attempts.sequence), 0)).where(attempts.run_id == given.c.id)
     values: dict[str, Any] = {
@@ -212,11 +213,11 @@ def _record_statement() -> Insert:
         "attempt": columns.attempts,
         "lease_token": columns.lease_token,
         "worker": columns.locked_by,
-        # None only by hand; the trail without a host is better than a run that nobody can recover.
+        # Only a row written by hand has no host. Without this it could never be recovered.
         "host": func.coalesce(columns.host, literal_column("''")),
         "started_at": func.coalesce(columns.started_at, columns.claimed_at, at),
         "finished_at": at,
-        **{name: given.c[name] for name in _TOLD},
+        **{name: given.c[name] for name in _OF_ATTEMPT},
     }
     ended = select(*values.values()).join_from(given, job_runs, is_held(given))
     return insert(job_attempts).from_select(list(values), ended)
@@ -224,7 +225,7 @@ def _record_statement() -> Insert:
 
 @lru_cache(maxsize=1)
 def _leave_statement() -> Update:
-    """Every column that leaving ``running`` writes, whichever way out: no caller assembles a half-right set."""
+    """Writes all columns that change when a run leaves ``running``, for every event."""
     columns, given, at = job_runs.c, rows("given", LEASE | _NEXT), bindparam("at", type_=UtcTime())
 
     succeeded = _is_one_of(given.c.event, Event.SUCCEED)
@@ -239,9 +240,9 @@ def _leave_statement() -> Update:
             run_at=func.coalesce(given.c.run_at, columns.run_at),
             finished_at=case((_is_one_of(given.c.status, *FINISHED), at), else_=columns.finished_at),
             failed_at=case((failed, at), else_=columns.failed_at),
-            # Counted from the first of the tries in a row that found it so.
+            # Since the first of the last attempts that all found the run incompatible with the code.
             incompatible_at=case(
-                # Never later than now, whatever a clock has said once.
+                # A clock may have been ahead.
                 (and_(postponed, columns.incompatible_at > at), at),
                 (postponed, func.coalesce(columns.incompatible_at, at)),
                 else_=null(),

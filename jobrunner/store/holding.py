@@ -29,7 +29,8 @@ from sqlalchemy import (
 )
 
 from jobrunner.model import Lease
-from jobrunner.store.dialect import later, now, rows
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import later, now
 from jobrunner.store.output_limits import fit_report
 from jobrunner.store.schema import job_runs
 

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, exists, func, literal_column, select, update
 from jobrunner.errors import ConnectionLost, JobrunnerError
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.model import Owner
-from jobrunner.store import dialect
 from jobrunner.store.database import Database
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.notify import open_notifier
+from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.ticks import earliest_claimable, earliest_overdue
 from jobrunner.store.views import job_expandable, job_recoverable
@@ -100,12 +100,12 @@ def _types_column(types: Collection[str] | None) -> str:
 class Listener:
     """Notifies a tick of runs that are committed, on the connection of its main loop, until that connection is lost.
 
-    ``descriptor`` and ``look_seconds`` are those of ``dialect.Notifier``.
+    ``descriptor`` and ``look_seconds`` are those of ``notify.Notifier``.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._notifier = database.write(dialect.open_notifier)
+        self._notifier = database.write(open_notifier)
         self._connection = database.connect()
         self.is_paused = False
         self.descriptor = self._notifier.descriptor

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, column, exc, func, select, table, text
 
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
-from jobrunner.store import dialect
 from jobrunner.store.database import Database
+from jobrunner.store.dialect.connections import check_version, checkpoint, file_preparation
+from jobrunner.store.dialect.statements import lock_migrations, stay_with
 from jobrunner.store.location import Location
 from jobrunner.store.schema import job_runs, job_state
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
@@ -79,7 +80,7 @@ def _fill(database: Database) -> None:
         database.prepare()
         database.write(_upgrade)
         # Only the file itself is linked, so everything in its log must be moved into it.
-        dialect.checkpoint(database.connect())
+        checkpoint(database.connect())
     finally:
         database.close()
 
@@ -99,14 +100,14 @@ def check_schema(connection: Connection) -> None:
 def migration_sql(location: Location) -> str:
     """The SQL that creates the whole schema, for a person to run. Needs no database."""
     name = "postgresql" if location.file is None else "sqlite"
-    output = io.StringIO(dialect.file_preparation(name))
+    output = io.StringIO(file_preparation(name))
     output.seek(0, io.SEEK_END)
     _run("upgrade", "head", sql=True, dialect_name=name, output=output)
     return output.getvalue()
 
 
 def _upgrade(connection: Connection) -> bool:
-    dialect.check_version(connection)
+    check_version(connection)
     before = _locked_version(connection)
     _run("upgrade", "head", connection=connection)
     return before != SCHEMA_REVISION
@@ -135,13 +136,13 @@ def _locked_version(connection: Connection) -> int:
     """The version of the schema, or 0 for none. No other migration can change it until this transaction ends."""
     from alembic.migration import MigrationContext
 
-    dialect.lock_migrations(connection)
+    lock_migrations(connection)
     context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
     version = 0 if revision is None else _number(revision)
     if version:
         # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
-        dialect.stay_with(connection, VERSION_TABLE)
+        stay_with(connection, VERSION_TABLE)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, func, select
 
 from jobrunner.store.holding import RUNNING
+from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 from jobrunner.text import iso_instant
 
@@ -40,17 +41,16 @@ def is_ahead(watermark: datetime, at: datetime) -> bool:
     return watermark - at > _STEP
 
 
-def problem_of(row: RowMapping, at: datetime, former: Mapping[int, Former]) -> str | None:
+def problem_of(row: ReadDefinition, former: Mapping[int, Former]) -> str | None:
     """Why a definition cannot be expanded, or why else it makes no runs. None means no problem."""
-    known: str | None = row["last_error"]
-    if known is not None or row["schedule"] is None or row["removed_at"] is not None:
-        return known
-    if is_ahead(row["last_slot_at"], at):
+    if row.last_error is not None or row.schedule is None or row.removed_at is not None:
+        return row.last_error
+    if is_ahead(row.last_slot_at, row.now):
         return (
-            f"no slot up to {iso_instant(row['last_slot_at'].replace(microsecond=0))} gets a run: a clock was ahead;"
-            f" jobrunner schedule resume {shlex.quote(row['name'])} --from now"
+            f"no slot up to {iso_instant(row.last_slot_at.replace(microsecond=0))} gets a run: a clock was ahead;"
+            f" jobrunner schedule resume {shlex.quote(row.name)} --from now"
         )
-    return str(former[row["id"]]) if row["id"] in former else None
+    return str(former[row.id]) if row.id in former else None
 
 
 def former_runs(connection: Connection, definition_id: int | None = None) -> dict[int, Former]:

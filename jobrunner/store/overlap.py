@@ -1,4 +1,4 @@
-"""What of a definition stands in the way of its next slot; and, for overlap `replace`, is taken out of it."""
+"""Which runs of a definition block its next slot, and how the overlap policy "replace" cancels them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import Event, Status, target
-from jobrunner.store import audit, dialect
-from jobrunner.store.dialect import BigKey, rows
+from jobrunner.store import audit
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import wait_briefly_for_locks
+from jobrunner.store.dialect.values import BigKey
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
 
 
 def waits_for_jitter(watermark: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether a run is that of the last slot, which no tick could begin yet when that slot was looked at.
+    """Whether a run only waits for its jitter: it is a run of the last slot, and was not due when that was expanded.
 
-    Where a definition has no other unfinished run, it is in nobody's way: with a jitter that reaches into the next
-    minute it becomes due between two ticks, and the tick that could begin it meets the next slot first.
+    Such a run alone does not block the next slot. With a jitter that is longer than the rest of the minute, it becomes
+    due between two ticks, and the next tick, which could begin it, expands the next slot first.
     """
     columns = job_runs.c
     was_not_due = and_(columns.run_at > columns.created_at, columns.run_at > watermark)
@@ -42,38 +44,39 @@ def waits_for_jitter(watermark: ColumnElement[Any]) -> ColumnElement[bool]:
 def replace_older(
     connection: Connection, replacements: Sequence[tuple[int, int]], at: datetime
 ) -> dict[int, tuple[int, ...]]:
-    """Cancel what waits, and ask the owner of what is at work to stop it; the ids of both, by definition.
+    """Cancel older waiting runs, and request the cancellation of older running ones. Returns their ids by definition.
 
-    ``replacements`` names definitions, whose rows are held, each with its new run, which stays.
+    ``replacements`` are definitions, whose rows are locked, each with its new run, which stays.
     """
     if not replacements:
         return {}
-    by = dict(replacements)
+    new_runs = dict(replacements)
     given = [{"definition_id": definition_id, "id": run_id} for definition_id, run_id in replacements]
-    # A tick has other work than to wait until a person at the database ends a transaction.
-    dialect.wait_briefly_for_locks(connection)
-    found = connection.execute(_older(), {"given": given}).all()
-    in_the_way = {run.definition_id for run in found if not run.only_waits}
-    older = [run for run in found if run.definition_id in in_the_way]
+    # A tick does not wait until a person at the database ends a transaction.
+    wait_briefly_for_locks(connection)
+    found = connection.execute(_older_statement(), {"given": given}).all()
+    blocked = {run.definition_id for run in found if not run.only_waits}
+    older = [run for run in found if run.definition_id in blocked]
     replaced: dict[int, tuple[int, ...]] = defaultdict(tuple)
     for run in older:
         replaced[run.definition_id] += (run.id,)
     waiting = [{"id": run.id} for run in older if run.status != Status.RUNNING]
     at_work = [{"id": run.id} for run in older if run.status == Status.RUNNING and run.cancel_requested_at is None]
     if waiting:
-        connection.execute(_cancelling(), {"given": waiting, "at": at})
+        connection.execute(_cancel_statement(), {"given": waiting, "at": at})
     if at_work:
-        connection.execute(_asking(), {"given": at_work, "at": at})
-    audit.write(connection, [_told(run, by[run.definition_id], at) for run in older])
+        connection.execute(_request_statement(), {"given": at_work, "at": at})
+    audit.write(connection, [_event(run, new_runs[run.definition_id], at) for run in older])
     return replaced
 
 
-def _told(run: Row[Any], by: int, at: datetime) -> dict[str, Any]:
-    return audit.event("tick", "replace", run.definition_id, {"from": run.status, "by": by}, at, run_id=run.id)
+def _event(run: Row[Any], new_run: int, at: datetime) -> dict[str, Any]:
+    detail = {"from": run.status, "by": new_run}
+    return audit.event("tick", "replace", run.definition_id, detail, at, run_id=run.id)
 
 
 @cache
-def _older() -> Select[Any]:
+def _older_statement() -> Select[Any]:
     columns = job_runs.c
     given = rows("given", {"definition_id": BigKey, "id": BigKey})
     watermark = job_definitions.c.last_slot_at
@@ -87,27 +90,27 @@ def _older() -> Select[Any]:
         columns.definition_id == given.c.definition_id,
         job_definitions.c.id == given.c.definition_id,
         columns.id != given.c.id,
-        # Not what a person has asked for: the next slot would end each backfill.
+        # Not the runs that a person asked for. Otherwise the next slot would cancel a backfill.
         or_(columns.origin.is_(None), columns.origin == literal_column("'slot'")),
         IS_UNFINISHED,
     )
-    # Held from here on: what is at work does not end meanwhile, and what waits is not claimed.
+    # Locked from here on, so that no running one ends meanwhile, and no waiting one is claimed.
     return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)
 
 
 @cache
-def _cancelling() -> Update:
+def _cancel_statement() -> Update:
     at = bindparam("at", type_=job_runs.c.finished_at.type)
     values = {"status": target(Event.CANCEL, Status.QUEUED).value, "finished_at": at, "cancel_requested_at": at}
-    return _changing(values)
+    return _change_statement(values)
 
 
 @cache
-def _asking() -> Update:
-    return _changing({"cancel_requested_at": bindparam("at", type_=job_runs.c.cancel_requested_at.type)})
+def _request_statement() -> Update:
+    return _change_statement({"cancel_requested_at": bindparam("at", type_=job_runs.c.cancel_requested_at.type)})
 
 
-def _changing(values: dict[str, Any]) -> Update:
+def _change_statement(values: dict[str, Any]) -> Update:
     given = rows("given", {"id": BigKey})
     at = bindparam("at", type_=job_runs.c.updated_at.type)
     return update(job_runs).where(job_runs.c.id == given.c.id).values(**values, updated_at=at)

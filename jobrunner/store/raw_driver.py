@@ -48,7 +48,20 @@ def change(url: str, statement: Callable[[dict[str, str]], str], values: tuple[s
     """
     if file := file_of(url):
         return _change_file(file, statement(SQLITE_WORDS), values)
-    return _ask_server(server_options(url), statement(POSTGRESQL_WORDS), values, lambda cursor: int(cursor.rowcount))
+    # Not for a file: ctypes takes time, too.
+    from jobrunner.store import libpq
+
+    options = server_options(url)
+    text = f"{limits(PROBE)}; {statement(POSTGRESQL_WORDS)}"
+    all_options = options | _of_libpq(connection_options(PROBE, given=options))
+    try:
+        return libpq.change(all_options, text, values, PROBE)
+    except libpq.LibraryMissing:
+        return _ask_server(options, statement(POSTGRESQL_WORDS), values, lambda cursor: int(cursor.rowcount))
+
+
+def _of_libpq(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in ("prepare_threshold", "autocommit")}
 
 
 def _change_file(file: Path, statement: str, values: tuple[str, ...]) -> int:

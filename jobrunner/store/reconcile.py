@@ -1,4 +1,4 @@
-"""What ``apply`` asks of the database and writes: the definitions that code and the file have a say in, many at once.
+"""What ``apply`` reads and writes: many definitions at once, those of the code and the file.
 
 Every function expects the transaction of one apply.
 """
@@ -7,39 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import Connection, RowMapping, or_, select
+from sqlalchemy import Connection, or_, select
 
 from jobrunner.model import Declaration
 from jobrunner.store import audit, edits
-from jobrunner.store.dialect import inserting, lock_named_row, now, rows
+from jobrunner.store.definitions import read_statement
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.statements import inserting, lock_named_row
+from jobrunner.store.dialect.values import now
+from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions, job_locks
 
 
 def hold(connection: Connection) -> None:
-    """Until the transaction ends nobody else applies anything: two versions of an application take their turns."""
+    """Let only one ``apply`` run at a time: two versions of an application may be deployed at once."""
     lock_named_row(connection, job_locks, "declarations")
 
 
-def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> Sequence[RowMapping]:
-    """Those of the names, the removed ones, too, and all that code or the file has declared; with the database's now.
+def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> Sequence[ReadDefinition]:
+    """The definitions of these names, also removed ones, and all definitions of the code and the file.
 
-    In id order, as all statements that lock several rows.
+    In the order of ids, so that two transactions cannot wait for each other's rows.
     """
     columns = job_definitions.c
     given = rows("given", {"name": columns.name.type})
-    statement = (
-        select(job_definitions, now().label("now"))
-        .where(or_(columns.name.in_(select(given.c.name)), columns.source.in_(["code", "file"])))
-        .order_by(columns.id)
-    )
+    wanted = or_(columns.name.in_(select(given.c.name)), columns.source.in_(["code", "file"]))
+    statement = read_statement().where(wanted).order_by(columns.id)
     if lock:
         statement = statement.with_for_update()
-    return connection.execute(statement, {"given": [{"name": name} for name in names]}).mappings().all()
+    return read(connection, ReadDefinition, statement, {"given": [{"name": name} for name in names]})
 
 
 def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: str) -> Collection[str]:
-    """As ``changes.add``, many that nobody has had so far. The names of those that somebody has taken meanwhile."""
+    """Like ``edits.add``, for many new names. Returns those that another transaction has inserted meanwhile."""
     if not new:
         return ()
     at = connection.execute(select(now())).scalar_one()
@@ -48,8 +49,8 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
     added = []
     for each in new:
         values = {**edits.columns_of(each), "name": each.name, **edits.owner_of(each), **times}
-        asked = plan(definition_of({**unseen, **values}), at)
-        added.append({**values, "next_run_at": asked.next_run_at, "last_error": asked.problem})
+        planned = plan(definition_of({**unseen, **values}), at)
+        added.append({**values, "next_run_at": planned.next_run_at, "last_error": planned.problem})
     columns = job_definitions.c
     statement = inserting(connection.dialect.name, job_definitions).on_conflict_do_nothing()
     found = connection.execute(statement.returning(columns.id, columns.name), added)

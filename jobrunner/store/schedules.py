@@ -1,6 +1,6 @@
-"""Definitions, and what their expansion asks and tells.
+"""Reads and writes definitions for the expansion.
 
-Every function expects to be the body of one write transaction, the listings of any transaction.
+Every function that writes expects to be the body of one write transaction; the others expect any transaction.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from jobrunner.model import Definition, SlotPolicy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_definitions
 from jobrunner.store.views import job_expandable
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What one definition's expansion wrote.
+    """What the expansion of one definition wrote.
 
-    ``run_ids`` are the runs of its slots; ``already`` is how many of these had their run before. ``replaced`` are older
-    runs that were cancelled for the new one, or are going to be. ``is_new_problem``: worth a log line. ``full``: not
-    all of the slots got a run, since as many of the type wait as may.
+    ``run_ids`` are the new runs; ``already`` is how many slots had a run before. ``replaced`` are older runs that were
+    cancelled for the new one, or whose cancellation was requested. ``is_new_problem``: the problem was not known
+    before. ``full``: some slots got no run, because the type's limit of waiting runs is reached.
     """
 
     definition: Definition
@@ -40,12 +40,12 @@ class Expanded:
 
 
 class Plan(Protocol):
-    """What is to become of the slots that are due: pure."""
+    """Decides what happens with the due slots of a definition. A pure function."""
 
     def __call__(
         self, definition: Definition, now: datetime, unfinished: Unfinished = NOTHING_UNFINISHED, /
     ) -> Expansion:
-        """``now`` is the database's, ``unfinished`` what the definition has of runs that have not ended."""
+        """``now`` is the database's time. ``unfinished`` says which runs of the definition have not ended."""
 
 
 def expandable(connection: Connection, limit: int) -> list[int]:
@@ -56,14 +56,14 @@ def expandable(connection: Connection, limit: int) -> list[int]:
 
 
 def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
-    """As ``record_problem``, for a definition whose row the database refuses."""
+    """Like ``record_problem``, for a definition whose row or runs the database refuses."""
     statement = select(job_definitions, now().label("now")).where(job_definitions.c.id == definition_id)
     row = connection.execute(statement).mappings().one()
     return record_problem(connection, definition_of(row), problem, row["now"])
 
 
 def record_problem(connection: Connection, definition: Definition, problem: str, at: datetime) -> Expanded:
-    """Note why a definition cannot be expanded, once for each reason."""
+    """Store why a definition cannot be expanded, and write an event if the problem is new."""
     is_new = definition.last_error != problem
     if is_new:
         connection.execute(
@@ -82,19 +82,19 @@ READ = (*_OWN, *_POLICY)
 
 
 def definition_of(row: Any) -> Definition:
-    """What a row says."""
+    """The definition that a row stores."""
     return Definition(**{name: row[name] for name in _OWN}, policy=_policy_of(*(row[name] for name in _POLICY)))
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _policy_of(*values: Any) -> SlotPolicy:
-    # Remembered, since of thousands of definitions most share a few.
-    said: dict[str, Any] = dict(zip(_POLICY, values, strict=True))
-    seconds = {name: timedelta(seconds=value) for name, value in said.items() if isinstance(value, float)}
-    return SlotPolicy(**(said | seconds))
+    # Cached, because thousands of definitions may share a few policies.
+    columns: dict[str, Any] = dict(zip(_POLICY, values, strict=True))
+    seconds = {name: timedelta(seconds=value) for name, value in columns.items() if isinstance(value, float)}
+    return SlotPolicy(**(columns | seconds))
 
 
 def policy_columns(policy: SlotPolicy) -> dict[str, Any]:
-    """The values of the columns that a policy is kept in."""
+    """The values of a policy by column."""
     values = {name: getattr(policy, name) for name in _POLICY}
     return {name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in values.items()}

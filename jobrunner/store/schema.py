@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
-from jobrunner.store.dialect import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
+from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
 
 metadata = MetaData(
     naming_convention={
@@ -36,15 +36,15 @@ metadata = MetaData(
 
 
 def _is_one_of(statuses: tuple[Status, ...]) -> TextClause:
-    # Literals, not bound parameters: with a parameter the planner cannot know that the partial index serves.
+    # Literals. With bound parameters the planner could not know that it can use the partial index.
     listed = ", ".join(f"'{status}'" for status in statuses)
     return text(f"status IN ({listed})")
 
 
 ANY_RELEASES = text("releases >= 0")
-"""True of every run: the word by which a statement is given the index of what is due."""
+"""True for every run. Only a statement with this condition can use the index of due runs."""
 IS_UNFINISHED = _is_one_of(UNFINISHED)
-"""A condition that names its statuses as the partial indexes do, so that they serve."""
+"""The condition of the partial indexes, in the same words, so that the planner can use them."""
 
 
 def _unfinished(name: str) -> TextClause:
@@ -53,7 +53,7 @@ def _unfinished(name: str) -> TextClause:
 
 _IS_CLAIMABLE = _is_one_of(CLAIMABLE)
 _IS_QUARANTINED = text(f"{_IS_CLAIMABLE} AND lease_expiries >= {QUARANTINE_AFTER_EXPIRIES}")
-# Only a running row has a lease_token: said so where no other index is to serve.
+# Only a running run has a lease_token. The planner does not know that, so it uses this index for no other question.
 _AT_WORK_WITH_KEY = text("lease_token IS NOT NULL AND concurrency_key IS NOT NULL")
 _HAS_DEADLINE = text("finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL")
 
@@ -72,7 +72,7 @@ job_state = Table(
     Column("id", Integer, CheckConstraint("id = 1", name="single"), primary_key=True),
     Column("oldest_code", Integer, nullable=False),
     Column("pruned_at", UtcTime),
-    # Microseconds. Only SQLite's clock reads it; on PostgreSQL the same is a setting of the database.
+    # Microseconds, for tests. Only SQLite's clock reads it; on PostgreSQL it is a setting of the database.
     Column("clock_offset", BigKey, nullable=False, server_default="0"),
 )
 
@@ -86,7 +86,7 @@ job_definitions = Table(
     Column("schedule", short_text(1000)),
     Column("timezone", short_text(100), nullable=False),
     Column("source", short_text(20), nullable=False),
-    # Whose code or file it is, where several share a database; "" where nobody said.
+    # Which application declares it, if several share a database; "" if the application has no name.
     Column("application", short_text(100), nullable=False, server_default=text("''")),
     Column("description", Text),
     Column("misfire", short_text(20), nullable=False, server_default="latest"),
@@ -97,7 +97,7 @@ job_definitions = Table(
     Column("jitter", Seconds),
     Column("ends_at", UtcTime),
     Column("max_runs", BigKey),
-    # Of slots. Here, since the runs themselves are pruned.
+    # The number of runs of slots. It is kept here, because old runs are deleted.
     Column("runs_made", BigKey, nullable=False, server_default="0"),
     Column("last_slot_at", UtcTime, nullable=False),
     Column("next_run_at", UtcTime),
@@ -127,16 +127,16 @@ job_runs = Table(
     Column("priority", SmallNumber, nullable=False),
     Column("run_at", UtcTime, nullable=False),
     Column("scheduled_for", UtcTime),
-    # NULL: enqueued. Else 'slot', 'trigger', 'backfill' or 'again': a slot's run beside the one that it had.
+    # NULL: enqueued. 'again' is a further run of a slot that had its run.
     Column("origin", short_text(20)),
-    # No attempt starts after it.
+    # No attempt starts after this time.
     Column("start_deadline_at", UtcTime),
-    # Of those with one key never two are at work.
+    # Never two runs with the same key are running.
     Column("concurrency_key", short_text(300)),
     Column("idempotency_key", short_text(500)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("max_attempts", Integer),
-    # Seconds; NULL: the policy of the type, 0: no limit.
+    # Seconds. NULL: the policy of the type; 0: no limit.
     Column("timeout", Seconds),
     Column("locked_by", short_text(300)),
     Column("host", short_text(255)),
@@ -150,7 +150,7 @@ job_runs = Table(
     Column("finished_at", UtcTime),
     Column("releases", Integer, nullable=False, server_default="0"),
     Column("lease_expiries", Integer, nullable=False, server_default="0"),
-    # Since when it has been found, on each try, not to fit the code that took it.
+    # Since when every attempt has found that the run does not fit the code.
     Column("incompatible_at", UtcTime),
     Column("error_type", short_text(200)),
     Column("last_error", Text),
@@ -172,23 +172,23 @@ job_runs = Table(
     sqlite_autoincrement=True,
 )
 _URGENT_FIRST = (job_runs.c.job_type, job_runs.c.priority.desc(), job_runs.c.run_at, job_runs.c.id)
-# Partial: most runs come of no slot, and each entry is written again when its run is claimed and when it ends.
+# Partial, because most runs have no slot, and each index entry is written again at the claim and at the end of its run.
 _partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=_IS_SLOT, unique=True)
-# Of one definition: what the overlap of its slots is judged by.
+# For the overlap policy of a definition.
 _partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=_unfinished("definition_id"))
 _partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_unfinished("concurrency_key"))
-# The last judge, where two claims do not see each other.
+# Makes one of two claims fail that cannot see each other.
 _partial(RUNNING_KEY, job_runs.c.concurrency_key, where=_AT_WORK_WITH_KEY, unique=True)
 _partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
-# By type first: due runs of a type that this host does not know must not lie in front of those it does.
+# By type first, so that due runs of types that this host does not know are not read.
 _partial("job_runs_claim", *_URGENT_FIRST, where=_IS_CLAIMABLE)
-# The few that took their owner down: each tick asks for them first, and must not look through its whole queue.
-_partial("job_runs_suspect", *_URGENT_FIRST, where=_IS_QUARANTINED)
-# For the idle question "is anything due?", whatever its type. Only who says ANY_RELEASES is given it: to a claim it
-# would be a trap, which a planner takes whose statistics are from before the queue filled.
+# The few quarantined runs. Each tick asks for them first, without reading its whole queue.
+_partial("job_runs_quarantined", *_URGENT_FIRST, where=_IS_QUARANTINED)
+# For the question whether anything is due, of any type. Only a statement with ANY_RELEASES can use it: with statistics
+# from before the queue filled, the planner would use it for a claim, which would then read the whole queue.
 _partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES}"))
-# Not by locked_until: a heartbeat moves it and must stay a HOT update. By host, so that the planner expects few of one
-# and reads the index itself, which rids it of its dead entries: read through a bitmap, it keeps them.
+# Not by locked_until, which each heartbeat changes: its update must stay HOT. By host, so that the planner expects few
+# rows and uses an index scan, which marks dead entries. A bitmap scan does not mark them.
 _partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))
 _partial("job_runs_finished", job_runs.c.status, job_runs.c.finished_at, where=text("finished_at IS NOT NULL"))
 
@@ -197,25 +197,25 @@ job_keys = Table(
     metadata,
     Column("job_type", short_text(200), primary_key=True),
     Column("idempotency_key", short_text(500), primary_key=True),
-    # No foreign key: the key outlives its pruned run. NULL only inside the transaction that takes the key.
+    # No foreign key, because the key is kept longer than its run. NULL only inside the transaction that inserts it.
     Column("run_id", BigKey),
     Column("created_at", UtcTime, nullable=False),
 )
 
-# What only one may do at a time, in PostgreSQL: whoever does it holds the row of its name. An advisory lock could be
-# taken by any role that may connect.
+# For PostgreSQL: what only one transaction may do at a time, it does with the lock on the row of that name. An advisory
+# lock could be taken by any role that may connect.
 job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
 
-# A row per job type that has, or had, a limit; whoever enqueues a limited type holds its row (see limits.py).
+# One row for each job type that has or had a limit. An enqueue of a limited type locks its row (see backpressure.py).
 job_types = Table(
     "job_types",
     metadata,
     Column("job_type", short_text(200), primary_key=True),
-    # NULL: any number may wait.
+    # NULL: no limit.
     Column("max_waiting", BigKey),
     Column("when_full", short_text(20), nullable=False),
     Column("dropped", BigKey, nullable=False, server_default="0"),
-    # When the last one was dropped.
+    # When the last run was dropped.
     Column("dropped_at", UtcTime),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint("max_waiting > 0", name="limit"),
@@ -227,7 +227,7 @@ job_attempts = Table(
     metadata,
     Column("id", BigKey, Identity(), primary_key=True),
     Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), nullable=False),
-    # Never falls: a released attempt and the one after it share the same ``attempt``.
+    # Increases with every attempt. A released attempt and the one after it have the same number ``attempt``.
     Column("sequence", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("lease_token", short_text(32), nullable=False),
@@ -254,12 +254,12 @@ job_ticks = Table(
     Column("worker", short_text(300), nullable=False),
     Column("version", short_text(50), nullable=False),
     Column("started_at", UtcTime, nullable=False, index=True),
-    # Whose handlers it runs, once it listens: several applications may share a host and a database.
+    # The application of a listening tick: several may share a host and a database.
     Column("application", Text),
-    # Since when a lingering tick hears of every run of these types, comma-separated; "": of all of its host's.
+    # Since when the tick listens for runs of these types, separated by commas; "": all types of its host.
     Column("listening_at", UtcTime),
     Column("types", Text),
-    # Open: the tick is at work, or was killed.
+    # NULL: the tick is at work, or was killed.
     Column("finished_at", UtcTime),
     Column("counts", JsonObject),
     Column("error", Text),
@@ -273,7 +273,7 @@ job_events = Table(
     Column("at", UtcTime, nullable=False, index=True),
     Column("actor", short_text(300), nullable=False),
     Column("action", short_text(50), nullable=False),
-    # No foreign keys: the trail outlives what it tells of.
+    # No foreign keys, because an event is kept longer than its run.
     Column("run_id", BigKey, index=True),
     Column("definition_id", BigKey, index=True),
     Column("detail", JsonObject, nullable=False),
@@ -281,7 +281,7 @@ job_events = Table(
 )
 
 
-def _add_what_no_type_says(table: Table) -> None:
+def _add_checks(table: Table) -> None:
     instants = [column.name for column in table.columns if isinstance(column.type, UtcTime)]
     json_columns = [column.name for column in table.columns if isinstance(column.type, JSON)]
     table.dialect_options["sqlite"]["strict"] = True
@@ -293,4 +293,4 @@ def _add_what_no_type_says(table: Table) -> None:
 
 
 for _table in metadata.sorted_tables:
-    _add_what_no_type_says(_table)
+    _add_checks(_table)

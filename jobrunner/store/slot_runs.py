@@ -1,4 +1,4 @@
-"""The runs that slots ask for, and the statement that inserts them. Expects a write transaction."""
+"""The runs of slots, and the statement that inserts them. Expects a write transaction."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sqlalchemy.sql.dml import ReturningInsert
 from jobrunner.jobs.payload import encode_payload
 from jobrunner.model import Definition, Origin
 from jobrunner.schedules.slot_plan import jitter_offset
-from jobrunner.store.dialect import rows
-from jobrunner.store.enqueue_sql import NewRun, insertion, type_of
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.enqueue_sql import NewRun, insert_statement, type_of
 from jobrunner.store.schema import job_runs
 
 
 def of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) -> list[NewRun]:
-    """The runs that these slots ask for."""
+    """One run for each of these slots."""
     if not slots:
         return []
     payload, key, offset = encode_payload(definition.payload), definition.concurrency_key, jitter_offset(definition)
-    patience = definition.policy.start_deadline
+    start_deadline = definition.policy.start_deadline
     return [
         NewRun(
             job_type=definition.job_type,
@@ -32,7 +32,7 @@ def of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) 
             definition_id=definition.id,
             scheduled_for=slot,
             origin=origin,
-            start_deadline_at=None if patience is None else slot + offset + patience,
+            start_deadline_at=None if start_deadline is None else slot + offset + start_deadline,
             concurrency_key=key,
         )
         for slot in slots
@@ -40,20 +40,20 @@ def of_slots(definition: Definition, slots: Sequence[datetime], origin: Origin) 
 
 
 def insert(connection: Connection, runs: Sequence[NewRun]) -> dict[tuple[int, datetime], int]:
-    """Insert them in this order; the ids by definition and slot. A slot that has its run already is left out."""
+    """Insert runs in this order. Returns their ids by definition and slot, without slots that have a run already."""
     if not runs:
         return {}
     given = {"given": [run.columns() for run in runs]}
-    inserted = connection.execute(_inserting(connection.dialect.name), given)
+    inserted = connection.execute(_insert_statement(connection.dialect.name), given)
     return {(row.definition_id, row.scheduled_for): row.id for row in inserted}
 
 
 @lru_cache(maxsize=2)
-def _inserting(dialect_name: str) -> ReturningInsert[Any]:
+def _insert_statement(dialect_name: str) -> ReturningInsert[Any]:
     names = (
         "definition_id", "job_type", "payload", "priority", "run_at", "scheduled_for", "origin", "start_deadline_at",
         "concurrency_key",
     )  # fmt: skip
     given = rows("given", {name: type_of(name) for name in names})
-    statement = insertion({name: given.c[name] for name in names}, unless_there=dialect_name)
+    statement = insert_statement({name: given.c[name] for name in names}, skip_existing=dialect_name)
     return statement.returning(job_runs.c.definition_id, job_runs.c.scheduled_for)

@@ -27,8 +27,8 @@ from sqlalchemy import (
 from jobrunner import failpoints
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
 from jobrunner.model import Owner, Policy
-from jobrunner.store import dialect
-from jobrunner.store.dialect import later, now
+from jobrunner.store.dialect.connections import sever
+from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_attempts, job_events, job_runs, job_state, job_ticks
 from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
 
@@ -144,7 +144,7 @@ def prune(
         # The ids are read first. With a subquery the delete would be planned as a join with the whole table.
         if ids := list(connection.execute(old).scalars()):
             deleted += connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
-    failpoints.hit("prune.before_commit", cut=lambda: dialect.sever(connection))
+    failpoints.hit("prune.before_commit", cut=lambda: sever(connection))
     return Pruned(deleted, kept, reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Integer, MetaData, SmallInteger, String, Table
 
-from jobrunner.store.dialect import BigKey, UtcTime
+from jobrunner.store.dialect.values import BigKey, UtcTime
 
 views = MetaData()
 # The only definition of "something to do", in four parts; job_due is their union. The claim, the expansion, the

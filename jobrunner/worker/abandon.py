@@ -36,7 +36,9 @@ def abandon(context: TickContext, hand: Hand, finalizer: Finalizer) -> None:
     never_begun = [each.lease for each in held if each.phase not in BEGUN_PHASES]
     for token in {lease.token for lease in never_begun}:
         run_ids = [lease.run_id for lease in never_begun if lease.token == token]
-        _try(context.log, partial(context.database.write, partial(claims.give_back, token=token, run_ids=run_ids)))
+        _try(
+            context.log, partial(context.database.write, partial(claims.return_unstarted, token=token, run_ids=run_ids))
+        )
     for start in range(0, len(begun), MOST_UNWRITTEN):
         group = [(lease, _RELEASED) for lease in begun[start : start + MOST_UNWRITTEN]]
         work = partial(finalize.finalize_all, owner=context.owner, ends=group)

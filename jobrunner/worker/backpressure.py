@@ -17,12 +17,12 @@ def declare_limits(context: TickContext, policies: Sequence[Policy]) -> None:
 
     Hosts with different code write different limits in turn. The last one counts.
     """
-    differing = context.database.read(partial(backpressure.differing, policies=policies))
+    differing = context.database.read(partial(backpressure.changed_limits, policies=policies))
     if not differing:
         return
 
     def work(connection: Connection) -> None:
-        with backpressure.not_for_long(connection):
+        with backpressure.short_lock_waits(connection):
             backpressure.declare(connection, differing)
 
     try:

@@ -11,7 +11,7 @@ from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.model import Capacity, Lease, Policy
 from jobrunner.store import claims, holding, ticks
-from jobrunner.store.claims import Claim, ClaimRequest, GivenBack
+from jobrunner.store.claims import Claim, ClaimRequest, Returned
 from jobrunner.store.database import Connection
 from jobrunner.store.holding import Renewal
 from jobrunner.text import first_line_of
@@ -47,8 +47,8 @@ class Claimed:
 class Wanted:
     """What to claim: up to ``limit`` runs of these types.
 
-    ``capacity`` and ``limits`` mean the same as ``room`` and ``most`` of ``ClaimRequest``. ``quarantined`` asks for a
-    run that must be alone in its tick.
+    ``capacity`` and ``limits`` are ``capacity`` and ``type_limits`` of ``ClaimRequest``. ``quarantined`` asks for a run
+    that must be alone in its tick.
     """
 
     policies: Sequence[Policy]
@@ -106,7 +106,7 @@ class Claimer:
             # A row that cannot be read must not stop the tick from claiming the others.
             self._unanswered.remove(request.token)
             self._hand.page.forget_claim(request.token)
-            if request.bare:
+            if request.without_payload:
                 raise
             self._note_failure(request, error)
             return Claimed([], 0, may_be_more=True)
@@ -119,14 +119,14 @@ class Claimer:
             token=secrets.token_hex(16),
             policies=wanted.policies,
             limit=min(wanted.limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
-            places=self._config.concurrency,
+            permits=self._config.concurrency,
             lease=self._config.lease,
-            busy=self._hand.permits_in_use,
-            room=wanted.capacity,
-            most=wanted.limits,
-            apart=self.exempt_types,
+            in_use=self._hand.permits_in_use,
+            capacity=wanted.capacity,
+            type_limits=wanted.limits,
+            exempt_types=self.exempt_types,
             quarantined=wanted.quarantined,
-            bare=self._skips_payload,
+            without_payload=self._skips_payload,
         )
 
     def _take_in_hand(self, request: ClaimRequest, claim: Claim, sent_at: float) -> Claimed:
@@ -153,14 +153,14 @@ class Claimer:
         if claim.runs:
             self._database.hit("claim.committed")
         may_be_more = 0 < request.limit <= len(claim.runs)
-        if request.bare:
-            return Claimed([], claim.places, may_be_more, unreadable=runs)
-        return Claimed(runs, claim.places, may_be_more)
+        if request.without_payload:
+            return Claimed([], claim.permits, may_be_more, unreadable=runs)
+        return Claimed(runs, claim.permits, may_be_more)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""
         self._batch_size.size = 1
-        self._skips_payload = request.limit == 1 and not request.bare
+        self._skips_payload = request.limit == 1 and not request.without_payload
         result = "without the payload" if self._skips_payload else "one by one"
         self._log.warning("claim", result=result, error=first_line_of(error))
 
@@ -192,7 +192,7 @@ class Claimer:
     def _return(self, token: str, runs: list[RunInHand]) -> int:
         run_ids = [held.lease.run_id for held in runs]
         try:
-            returned = self._database.write(lambda connection: claims.give_back(connection, token, run_ids))
+            returned = self._database.write(lambda connection: claims.return_unstarted(connection, token, run_ids))
         except DatabaseUnavailable:
             self._return_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
             self._hand.release(*self._expired(runs))
@@ -220,9 +220,9 @@ class Claimer:
             return 0
         self._look_at = clock.elapsed() + _LOOK_AGAIN_SECONDS
 
-        def work(connection: Connection) -> dict[str, GivenBack]:
-            claims.hold_places(connection, self._context.owner.host)
-            return {token: claims.give_back(connection, token) for token in self._unanswered}
+        def work(connection: Connection) -> dict[str, Returned]:
+            claims.lock_permits(connection, self._context.owner.host)
+            return {token: claims.return_unstarted(connection, token) for token in self._unanswered}
 
         returned = self._database.write(work)
         for token in self._unanswered:

@@ -42,7 +42,7 @@ def _return_never_begun(context: TickContext) -> None:
     private = filter(state_folder.is_private, state_folder.for_state(context.config.state_dir))
     for left in chain.from_iterable(abandoned(folder, boot_id()) for folder in private):
         returned = [
-            context.database.write(partial(claims.give_back, token=token, run_ids=run_ids))
+            context.database.write(partial(claims.return_unstarted, token=token, run_ids=run_ids))
             for token, run_ids in left.never_begun.items()
         ]
         if not any(each.locked for each in returned):

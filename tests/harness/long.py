@@ -1,13 +1,16 @@
 """Long tests: all of them in `make test-long`, a sample in every other run.
 
 `@pytest.mark.long` keeps a test for `make test-long`. `@pytest.mark.long(sample=5)` on a parametrized test has five of
-its cases, chosen by the seed of the run, run everywhere. Where many cases cost no more than one, since they wait at the
-same time, a test of every day draws them itself, with `draw`.
+its cases, chosen by the seed of the run, run everywhere. `@pytest.mark.either_database` has each case run on one of the
+two databases, half of the cases on each, and all on both in `make test-long`: for long tables of cases in which the
+database has little to do with the harm. Where many cases cost no more than one, since they wait at the same time, a
+test of every day draws them itself, with `draw`.
 """
 
 import os
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +18,7 @@ SEED = "LONG_SEED"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="run the tests marked `long`, all of them and no others")
+    parser.addoption("--long", action="store_true", help="run only the tests that other runs sample, with all cases")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,24 +39,48 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    marked: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    counts: dict[str, int] = {}
-    for item in items:
-        if marker := item.get_closest_marker("long"):
-            name = item.nodeid.partition("[")[0]
-            marked[name].append(item)
-            counts.setdefault(name, marker.kwargs.get("sample", 0))
-    chosen: set[pytest.Item] = set()
-    for name, cases in marked.items():
-        chosen.update(draw(name).sample(cases, min(counts[name], len(cases))))
-    every = {item for cases in marked.values() for item in cases}
+    left_out = {*others_than_the_sample(items), *on_the_other_database(items)}
     if config.getoption("--long"):
-        kept = [item for item in items if item in every]
+        kept = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("either_database")]
     elif len(items) == 1:
         kept = items  # named on the command line
     else:
-        kept = [item for item in items if item in chosen or item not in every]
+        kept = [item for item in items if item not in left_out]
     removed = set(items) - set(kept)
     if removed:
         config.hook.pytest_deselected(items=sorted(removed, key=lambda item: item.nodeid))
         items[:] = kept
+
+
+def others_than_the_sample(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    for name, cases in by_function(items, "long").items():
+        marker = cases[0].get_closest_marker("long")
+        assert marker is not None
+        count = min(marker.kwargs.get("sample", 0), len(cases))
+        yield from set(cases) - set(draw(name).sample(cases, count))
+
+
+def on_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """One of the two items of each case. A test of several cases runs on both databases, each with half of them."""
+    for name, cases in by_function(items, "either_database").items():
+        pairs: defaultdict[object, list[pytest.Item]] = defaultdict(list)
+        for item in cases:
+            assert isinstance(item, pytest.Function)
+            # By identity: both items of a case have the same objects, which may not be hashable.
+            others = {key: id(value) for key, value in item.callspec.params.items() if key != "database"}
+            pairs[frozenset(others.items())].append(item)
+        # A promise is proved on both databases in every run.
+        assert len(pairs) > 1 or cases[0].get_closest_marker("promise") is None, name
+        chance = draw(name)
+        order = list(pairs.values())
+        chance.shuffle(order)
+        for number, pair in enumerate(order, chance.randrange(2)):
+            yield from (item for index, item in enumerate(pair) if index != number % len(pair))
+
+
+def by_function(items: list[pytest.Item], marker: str) -> dict[str, list[pytest.Item]]:
+    found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker(marker):
+            found[item.nodeid.partition("[")[0]].append(item)
+    return found

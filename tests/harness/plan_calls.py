@@ -1,4 +1,4 @@
-"""Every call of the store that sends a statement, each with what makes it send all of them."""
+"""Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from jobrunner.store import (
     ticks,
 )
 from jobrunner.store.claims import ClaimRequest
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions
@@ -48,7 +48,7 @@ KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
 
 
 def request(**changes: Any) -> ClaimRequest:
-    values = {"owner": OWNER, "token": "x" * 32, "policies": KNOWN, "limit": 5, "places": 100, "lease": LEASE}
+    values = {"owner": OWNER, "token": "x" * 32, "policies": KNOWN, "limit": 5, "permits": 100, "lease": LEASE}
     return ClaimRequest(**{**values, **changes})
 
 
@@ -129,10 +129,12 @@ IDLE: dict[str, Call] = {
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
-    "claims.claim a suspect": claiming(limit=1, quarantined=True),
+    "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
-    "claims.give_back": lambda connection: claims.give_back(connection, AT_WORK[0].token),
-    "claims.give_back some": lambda connection: claims.give_back(connection, AT_WORK[0].token, [AT_WORK[0].run_id]),
+    "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
+    "claims.return_unstarted some": lambda connection: claims.return_unstarted(
+        connection, AT_WORK[0].token, [AT_WORK[0].run_id]
+    ),
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
     "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
     "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
@@ -157,10 +159,10 @@ BUSY: dict[str, Call] = {
         connection, NewRun("known", "{}"), KEYED, None
     ),
     "enqueue.enqueue of a limited type": lambda connection: enqueue.enqueue(connection, NewRun("limited", "{}")),
-    "backpressure.find_room": lambda connection: backpressure.find_room(connection, "known_too", None),
-    "backpressure.differing": lambda connection: backpressure.differing(connection, KNOWN),
+    "backpressure.lock_and_count": lambda connection: backpressure.lock_and_count(connection, "known_too", None),
+    "backpressure.changed_limits": lambda connection: backpressure.changed_limits(connection, KNOWN),
     "backpressure.declare": lambda connection: backpressure.declare(connection, [Policy("known", max_waiting=5)]),
-    "backpressure.note_dropped": lambda connection: backpressure.note_dropped(connection, "known_too"),
+    "backpressure.count_dropped": lambda connection: backpressure.count_dropped(connection, "known_too"),
     "expansion.expand": expanding,
     "expansion.expand_many": expanding_many(),
     "expansion.expand_many after a misfire": expanding_many(skipped=3),
@@ -180,9 +182,10 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
-    "claims.hold_places": "what the claims call",
-    "backpressure.not_for_long": "a setting, no table",
+    "claims.lock_permits": "what the claims call",
+    "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
+    "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",
@@ -196,7 +199,7 @@ PEOPLE = {
             "edits.add",
             "edits.edit",
             "edits.redeclare",
-            "edits.bring_back",
+            "edits.restore",
             "edits.remove",
             "edits.mark_removed",
             "pausing.mark_paused",
@@ -205,7 +208,7 @@ PEOPLE = {
             "pausing.resume",
             "pausing.resume_all",
             "due_slots.expand_due",
-            "due_slots.pass_over",
+            "due_slots.expand_or_skip",
             "due_slots.read",
             "due_slots.write",
             "obstacles.former_runs",
@@ -218,6 +221,6 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
-    "queries.status": "a person's command: counts all runs by their status, and so reads them all",
+    "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

@@ -19,7 +19,7 @@ from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.finalize import Refusal
 
 LEASE = timedelta(seconds=60)
-PLACES = 3
+PERMITS = 3
 ENDS = [each for each in Outcome if each is not Outcome.LEASE_EXPIRED]
 OWNERS = (Owner("north", "north:1:a"), Owner("north", "north:2:b"), Owner("south", "south:1:c"))
 
@@ -29,7 +29,7 @@ requests = st.builds(
     token=st.just(""),
     policies=st.sampled_from([list(POLICIES.values()), [POLICIES["report"]]]),
     limit=st.integers(1, 3),
-    places=st.just(PLACES),
+    permits=st.just(PERMITS),
     lease=st.just(LEASE),
     quarantined=st.sampled_from([False, False, False, True]),
 )
@@ -120,7 +120,7 @@ class Runs(People):
             assert row["cancel_requested_at"] is None, "a cancelled run was handed out"
         taken = [row for row in before.values() if row["host"] == owner.host and row["locked_until"] > at]
         assert (
-            ids == self.due(before, types, request.quarantined, at)[: max(0, min(request.limit, PLACES - len(taken)))]
+            ids == self.due(before, types, request.quarantined, at)[: max(0, min(request.limit, PERMITS - len(taken)))]
         )
 
     def is_any_due(self) -> bool:
@@ -168,7 +168,7 @@ class Runs(People):
     @rule(pick=picks, ending=endings_of_owners)
     @precondition(lambda self: self.claims(live=False))
     def finalize_late(self, pick: int, ending: AttemptResult) -> None:
-        """A stale owner changes nothing; only who ended the attempt himself is told that it was applied."""
+        """A stale owner changes nothing; only the owner that ended the attempt learns that it was applied."""
         held = chosen(self.claims(live=False), pick)
         own = [
             row["error_type"]
@@ -201,19 +201,19 @@ class Runs(People):
             assert {name: row[name] for name in columns} == columns
 
     def forget(self, held: Held, _: Row | None) -> None:
-        """The owner crashes: nobody but recovery will ever end this attempt."""
+        """The owner crashes: only recovery can end this attempt."""
         self.held.remove(held)
 
     @rule(pick=picks, whole=st.booleans())
     @precondition(lambda self: self.claims(live=True))
-    def give_back(self, pick: int, whole: bool) -> None:
+    def return_unstarted(self, pick: int, whole: bool) -> None:
         """The claim as a whole, as if nothing of it had been handed out; or one run of it, that was never begun."""
         lease = chosen(self.claims(live=True), pick).lease
         old = {row["id"]: row for row in self.seen.runs.values() if row["lease_token"] == lease.token}
         if not whole:
             old = {lease.run_id: old[lease.run_id]}
         part = None if whole else [lease.run_id]
-        given = self.write(lambda connection: claims.give_back(connection, lease.token, part))
+        given = self.write(lambda connection: claims.return_unstarted(connection, lease.token, part))
         assert (given.runs, given.locked) == (len(old), frozenset())
         for run_id, row in self.expect(old).items():
             uncharged = old[run_id]["attempts"] - 1

@@ -21,7 +21,7 @@ from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.store import admin
 from jobrunner.store.database import Database as Store
-from jobrunner.store.dialect import now
+from jobrunner.store.dialect.values import now
 from jobrunner.store.location import locate
 from jobrunner.store.schema import job_attempts, job_events, job_keys, job_runs
 
@@ -60,7 +60,7 @@ class Undone(Exception):
 
 
 def ends_at(row: Row, outcome: Outcome) -> tuple[Status, int]:
-    """Status and charged attempts after this end, said once more and differently than the code says it."""
+    """Status and charged attempts after this end, written independently of the code."""
     attempts: int = row["attempts"]
     if outcome is Outcome.SUCCEEDED:
         return Status.SUCCEEDED, attempts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -10,20 +10,21 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, render, session
-from jobrunner.cli.status import SCHEDULES, next_slot
+from jobrunner.cli.status import SCHEDULES, next_slot, schedule_cells
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule
-from jobrunner.model import PLACES
+from jobrunner.model import SOURCE_NAMES
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
+from jobrunner.store.definitions import DefinitionEvent, ListedRun, ShownDefinition
 from jobrunner.store.schedules import definition_of
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion
 
-_KEPT_IN = {"command": "a command", **PLACES}
+_KEPT_IN = {"command": "a command", **SOURCE_NAMES}
 _FIRST = {"from": 0, "to": 1, "count": 2}
 
 
@@ -37,8 +38,7 @@ def list_(removed: bool, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
     elif found:
-        shown = [row | {"next_slot": next_slot(row)} for row in found]
-        render.table(list(SCHEDULES), [[row[each] for each in SCHEDULES.values()] for row in shown], indent="")
+        render.table(SCHEDULES, map(schedule_cells, found), indent="")
     else:
         click.echo("no schedules")
 
@@ -58,58 +58,60 @@ def show(name: str, limit: int, as_json: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     found = database.read(lambda connection: definitions.show(connection, name, limit))
-    found |= {"in_words": _in_words(found), "problem": _problem(found, config.payload_limit)}
+    found = replace(found, problem=_problem(found, config.payload_limit))
+    in_words = _in_words(found)
     if as_json:
-        render.echo_json(found)
+        render.echo_json({**vars(found), "in_words": in_words})
         return
-    render.fields(_declared(found))
-    if found["runs"]:
+    render.fields(_declared(found, in_words))
+    if found.runs:
         click.echo("\nruns")
-        render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found["runs"]))
-    if found["events"]:
+        render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
+    if found.events:
         click.echo("\nevents")
-        render.table(("AT", "WHO", "WHAT", "RUN", "DETAIL"), map(_event, found["events"]))
+        render.table(("AT", "WHO", "WHAT", "RUN", "DETAIL"), map(_event, found.events))
 
 
-def _in_words(found: Mapping[str, Any]) -> str | None:
+def _in_words(found: ShownDefinition) -> str | None:
+    if found.schedule is None:
+        return None
     try:
-        return describe(Recurrence.parse(found["schedule"], found["timezone"]).expression)
+        return describe(Recurrence.parse(found.schedule, found.timezone).expression)
     except BadSchedule:
         return None
 
 
-def _problem(found: Mapping[str, Any], payload_limit: int) -> str | None:
-    known: str | None = found["problem"]
-    if known is not None or found["schedule"] is None:
-        return known
-    # No tick may have tried yet what somebody wrote by hand. At its watermark nothing is due.
-    return expansion.plan(definition_of(found), found["last_slot_at"], payload_limit=payload_limit).problem
+def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
+    if found.problem is not None or found.schedule is None:
+        return found.problem
+    # A person may have changed the row by hand since the last tick. At its watermark no slot is due.
+    return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
 
 
-def _declared(found: Mapping[str, Any]) -> dict[str, object]:
-    paused_at, kept_in = found["paused_at"], _KEPT_IN.get(found["source"], found["source"])
+def _declared(found: ShownDefinition, in_words: str | None) -> dict[str, object]:
+    paused_at, kept_in = found.paused_at, _KEPT_IN.get(found.source, found.source)
     shown: dict[str, object] = {
-        "schedule": found["name"],
-        "description": found["description"],
-        "job type": found["job_type"],
-        "fires at": found["schedule"] and f"{found['schedule']} ({found['timezone']})",
-        "in words": found["in_words"],
-        "payload": found["payload"],
+        "schedule": found.name,
+        "description": found.description,
+        "job type": found.job_type,
+        "fires at": found.schedule and f"{found.schedule} ({found.timezone})",
+        "in words": in_words,
+        "payload": found.payload,
         "kept in": kept_in,
         **_options(found),
-        "looked at until": found["last_slot_at"],
-        "next slot": next_slot(found),
-        "paused": paused_at and f"since {render.instant(paused_at)} by {found['paused_by'] or 'somebody unknown'}",
-        "removed": found["removed_at"],
-        "problem": found["problem"],
-        "created": found["created_at"],
-        "changed": found["updated_at"],
+        "expanded until": found.last_slot_at,
+        "next slot": next_slot(found.next_run_at, found.paused_at, found.removed_at),
+        "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'an unknown user'}",
+        "removed": found.removed_at,
+        "problem": found.problem,
+        "created": found.created_at,
+        "changed": found.updated_at,
     }
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _options(found: Mapping[str, Any]) -> dict[str, str]:
-    row = {name: _text(name, value) for name, value in found.items()}
+def _options(found: ShownDefinition) -> dict[str, str]:
+    row = {name: _text(name, value) for name, value in vars(found).items()}
     lines: dict[str, str] = {}
     for option in OPTIONS.values():
         if (words := option.say(row)) is not None:
@@ -129,21 +131,21 @@ def _duration(seconds: float) -> str:
     return format_duration(timedelta(seconds=seconds))
 
 
-def _run(row: Mapping[str, Any]) -> tuple[object, ...]:
-    late = row["late_seconds"]
+def _run(run: ListedRun) -> tuple[object, ...]:
+    late = run.late_seconds
     return (
-        row["id"],
-        render.instant(row["scheduled_for"]),
-        row["origin"],
-        row["status"],
-        render.instant(row["first_started_at"]),
+        run.id,
+        render.instant(run.scheduled_for),
+        run.origin,
+        run.status,
+        render.instant(run.first_started_at),
         None if late is None else _duration(late),
-        None if row["last_error"] is None else f"{row['error_type']}: {row['last_error']}",
+        None if run.last_error is None else f"{run.error_type}: {run.last_error}",
     )
 
 
-def _event(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return render.instant(row["at"]), row["actor"], row["action"], row["run_id"], _words(row["detail"])
+def _event(event: DefinitionEvent) -> tuple[object, ...]:
+    return render.instant(event.at), event.actor, event.action, event.run_id, _words(event.detail)
 
 
 def _words(detail: object) -> str:
@@ -153,8 +155,8 @@ def _words(detail: object) -> str:
     if isinstance(changed, dict):
         return "; ".join(f"{name}: {_change(each)}" for name, each in changed.items())
     # PostgreSQL keeps no order.
-    told = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
-    return ", ".join(f"{name} {_change(value)}" for name, value in told if value is not None) or "-"
+    pairs = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
+    return ", ".join(f"{name} {_change(value)}" for name, value in pairs if value is not None) or "-"
 
 
 def _change(each: object) -> str:

@@ -1,7 +1,7 @@
 """The caller's own connection, for a few statements inside the transaction that is open on it.
 
-On one that is not SQLAlchemy's, an ``ExternalConnection``, a statement that was compiled once runs without SQLAlchemy
-in between: an enqueue is on the path of its caller's request.
+On a connection of a driver, an ``ExternalConnection``, compiled statements run without SQLAlchemy. That is faster, and
+the caller's request waits for the enqueue.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Statement: TypeAlias = UpdateBase | Select[Any]
 
 
 def connection_of_caller(transaction: Transaction) -> CallersConnection:
-    """What to write with, in the transaction of whoever gave it, which is neither begun nor ended here.
+    """The connection for the statements. The caller begins and ends its transaction.
 
-    On a connection of a driver, errors are the driver's own. Raises UsageError where no transaction is open on it and
-    none will be opened by itself (autocommit), and for anything that is not a connection.
+    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and the
+    driver will not open one (autocommit), and for anything that is not a connection.
     """
     if isinstance(transaction, Connection):
         return transaction
@@ -73,7 +73,7 @@ def connection_of_caller(transaction: Transaction) -> CallersConnection:
 
 
 def fetch(caller: CallersConnection, statement: Statement, parameters: dict[str, Any]) -> Sequence[Any]:
-    """Execute a statement and return its rows. It is kept compiled: build it once, with parameters for all values."""
+    """Execute a statement and return its rows. Build a statement once, because its compiled form is cached."""
     if isinstance(caller, ExternalConnection):
         return caller.fetch(statement, parameters)
     result = caller.execute(statement, parameters)
@@ -81,19 +81,19 @@ def fetch(caller: CallersConnection, statement: Statement, parameters: dict[str,
 
 
 def first_row(caller: CallersConnection, statement: Statement, parameters: dict[str, Any]) -> Any:
-    """As ``fetch``, the first row only, or None."""
+    """The first row of ``fetch``, or None."""
     rows = fetch(caller, statement, parameters)
     return rows[0] if rows else None
 
 
 def dialect_name(caller: CallersConnection) -> str:
-    """Which database it is a connection to."""
+    """The name of the database's dialect."""
     return caller.dialect.name if isinstance(caller, Connection) else caller.dialect().name
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A statement as its driver takes it, its literals, and what makes of its values what the driver takes."""
+    """The text of a statement for the driver, its literals, and the functions that convert values for the driver."""
 
     text: str
     literals: dict[str, Any]
@@ -117,7 +117,7 @@ def _compiled(statement: Statement, kind: type[ExternalConnection]) -> _Compiled
 
 
 class ExternalConnection(ABC):
-    """A driver's connection, whose transaction is its owner's to end."""
+    """A connection of a driver. Its owner ends the transaction."""
 
     driver: ClassVar[str]
 
@@ -125,7 +125,7 @@ class ExternalConnection(ABC):
         self.connection = connection
 
     def fetch(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[Any]:
-        """See the function of this name."""
+        """See the function ``fetch``."""
         compiled = _compiled(statement, type(self))
         cursor = self.cursor()
         try:
@@ -137,7 +137,7 @@ class ExternalConnection(ABC):
     @staticmethod
     @abstractmethod
     def dialect() -> Dialect:
-        """How statements for this driver are written, with parameters by name."""
+        """The dialect of this driver, with named parameters."""
 
     @abstractmethod
     def begins_by_itself(self) -> bool:
@@ -145,7 +145,7 @@ class ExternalConnection(ABC):
 
     @abstractmethod
     def cursor(self) -> Any:
-        """A cursor whose rows are tuples, whatever the owner made of those of the connection."""
+        """A cursor whose rows are tuples, also if the owner has set another kind of rows for the connection."""
 
 
 class _SqliteConnection(ExternalConnection):
@@ -207,7 +207,7 @@ def _begun(external: ExternalConnection) -> ExternalConnection:
 @lru_cache(maxsize=64)
 def _kind_of(given: type) -> type[ExternalConnection] | None:
     for kind in (_SqliteConnection, _PsycopgConnection):
-        # Not imported here: whoever has such a connection has imported its driver.
+        # No import is needed: a caller with such a connection has imported the driver.
         module = sys.modules.get(kind.driver)
         if module is not None and issubclass(given, module.Connection):
             return kind

@@ -66,7 +66,7 @@ _to_json = json.JSONEncoder(separators=(",", ":")).encode
 def _encoder(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
     if isinstance(type_, UtcTime):
         return partial(_instant, type_, dialect)
-    # As a text inside the text. Otherwise SQLite would write the value anew and round its large numbers.
+    # As a text inside the text. Otherwise SQLite would parse the value and round its large numbers.
     return json.dumps if isinstance(type_, JSON) else None
 
 

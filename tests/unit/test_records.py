@@ -1,0 +1,13 @@
+"""The records that leave the store have the columns of their tables."""
+
+from dataclasses import fields
+
+from jobrunner.store.queries import Run
+from jobrunner.store.records import DefinitionRow
+from jobrunner.store.schema import job_definitions, job_runs
+
+
+def test_json_of_a_run_and_of_a_schedule_has_every_column_in_the_order_of_the_table() -> None:
+    logs = ["attempt_log", "event_log"]
+    assert [each.name for each in fields(Run)] == [*job_runs.c.keys(), *logs]
+    assert [each.name for each in fields(DefinitionRow)] == list(job_definitions.c.keys())
