@@ -58,6 +58,39 @@ def test_queued_runs_behind_a_slow_run_are_returned_and_another_host_runs_them(
     assert_consistent(database)
 
 
+@pytest.mark.promise("P1")
+def test_queued_runs_of_any_length_are_recalled_from_behind_a_slow_run(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """Their contents fill the channel of the child many times, and it reads none of them while it is at work."""
+    warm_up(database)
+    head = queue_head(database, act="hold", path=str(app.path("go")))
+    followers = insert_runs(database, 20, "quick", {"path": "x" * 200_000})
+    tick = jobrunner.start("tick", env=ONE)
+    wait_for(app.path(f"trace-queue-{head}").exists, 30, "a queue behind the head")
+    wait_for(lambda: ends(database, followers) == {("queued", 0, 0): 20}, 20, database.describe)
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert ends(database, [head, *followers]) == {("succeeded", 1, 1): 21}
+    assert set(begun(app).values()) == {1}
+    assert_consistent(database)
+
+
+@pytest.mark.promise("P1", "P7")
+def test_the_results_of_quick_runs_are_written_while_a_slow_run_follows_in_the_same_child(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    quick = warm_up(database)
+    head = queue_head(database, act="hold", path=str(app.path("go")))
+    insert_runs(database, 20, "quick")
+    tick = jobrunner.start("tick", env=ONE)
+    wait_for(lambda: ends(database, quick) == {("succeeded", 1, 1): len(quick)}, 20, database.describe)
+    assert status_of(database, head) == "running"
+    app.release("go")
+    wait_for_exit(tick, 0)
+    assert len({line.pid for line in app.trace()}) == 1
+
+
 def hosts_of(database: Database, run_ids: list[int]) -> Iterable[str]:
     rows = database.query("SELECT run_id, host FROM job_attempts")
     return [row["host"] for row in rows if row["run_id"] in run_ids]

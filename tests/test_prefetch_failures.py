@@ -177,6 +177,31 @@ def test_queued_runs_behind_a_run_that_kills_its_tick_twice_are_neither_lost_nor
     assert_consistent(database)
 
 
+ALARMS = """
+@job("alarmed", timeout="1m")
+def alarmed(ctx: Context, leave=False):
+    leave_trace(ctx)
+    if leave:
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(9))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+    else:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.promise("P8")
+def test_an_alarm_that_a_run_leaves_behind_costs_no_neighbour_an_attempt(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.add(QUICK + ALARMS)
+    runs = warm_up(database, "alarmed")
+    for _ in range(2):
+        runs.append(queue(database, "alarmed", {"leave": True}, run_at=database.now()))
+        runs += insert_runs(database, 20, "alarmed")
+    jobrunner.tick(env=ONE)
+    assert ends(database, runs) == {("succeeded", 1, 1): len(runs)}
+
+
 THREADS = """
 @job("leave")
 def leave(ctx: Context):
@@ -250,6 +275,10 @@ def hostile(ctx: Context, act=None):
             socket.socket(fileno=os.dup(number)).shutdown(socket.SHUT_RDWR)
         elif act == "write":
             os.write(number, b"no frame")
+        elif act == "tear":
+            os.read(number, 1)
+        elif act == "flood":
+            socket.socket(fileno=os.dup(number)).send(b"x" * 1_000_000, socket.MSG_DONTWAIT)
 """
 
 
@@ -266,7 +295,7 @@ def check_no_run_is_lost(jobrunner: Commands, app: App, database: Database, bad:
 
 @pytest.mark.either_database
 @pytest.mark.promise("P1", "P8")
-@pytest.mark.parametrize("act", ["read", "close", "shut down", "write", "forge", "forge both"])
+@pytest.mark.parametrize("act", ["read", "tear", "close", "shut down", "write", "flood", "forge", "forge both"])
 def test_a_handler_that_uses_the_prefetch_queue_loses_no_run(
     jobrunner: Commands, app: App, database: Database, act: str
 ) -> None:

@@ -90,8 +90,8 @@ class TokenQueue:
 class Tokens:
     """The child's side."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
 
     def fileno(self) -> int:
         """The descriptor for a poll: it is readable when there is a token."""

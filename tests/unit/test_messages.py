@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jobrunner import model
 from jobrunner.backoff import polynomial, waits
 from jobrunner.children.frames import BrokenFrame, Frame, Inbox, encode
+from jobrunner.children.inside.reports import encode_success
 from jobrunner.children.messages import (
     Cancel,
     CancelReceived,
@@ -22,6 +23,8 @@ from jobrunner.children.messages import (
     Ready,
     Report,
     StartRun,
+    StartRuns,
+    ToChild,
     frame_of,
     of_parent,
 )
@@ -207,6 +210,7 @@ TO_CHILD = [
     Hello([], "ab", None, [], False, []),
     StartRun(7, "a", {"n": 1}, 1, 5, AT, 0.5, 1000, 12.5),
     StartRun(7, "a", {}, 1, 5, AT, 0.5, 1000, 12.5, AT, 60.0, 70.0, 3),
+    StartRuns(3, [[7, "a", {"n": 1}, 1, 5, AT, 0.5, 1000, 12.5, None, None, None, 2]]),
     Cancel(7),
 ]
 FROM_CHILD = [
@@ -221,9 +225,14 @@ FROM_CHILD = [
 
 
 @pytest.mark.parametrize("message", TO_CHILD)
-def test_messages_of_the_parent_arrive_unchanged(message: Hello | StartRun | Cancel) -> None:
+def test_messages_of_the_parent_arrive_unchanged(message: ToChild) -> None:
     (frame,) = Inbox().feed(encode(frame_of(message)))
     assert of_parent(frame) == message
+
+
+@pytest.mark.parametrize("ended_at", [0.0, 1.5, 12345.678901234567, 1e-7, 1e22])
+def test_the_short_way_to_encode_a_success_gives_the_same_bytes(ended_at: float) -> None:
+    assert encode_success(7, ended_at) == encode(frame_of(Report(7, "succeeded", ended_at)))
 
 
 @pytest.mark.parametrize("message", FROM_CHILD)

@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
     # the handler holds the interpreter lock.
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True, chain=False)
     marks = BegunMarks(page[0] if page else None)
-    Child(socket.socket(fileno=channel), Tokens(tokens), running, marks).serve()
+    Child(socket.socket(fileno=channel), Tokens(socket.socket(fileno=tokens)), running, marks).serve()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
