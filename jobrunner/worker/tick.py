@@ -5,7 +5,7 @@ Ticks overlap, on one host and across hosts. No lock keeps them apart: guarded w
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
@@ -21,7 +21,8 @@ from jobrunner.log import Log, internal_error
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import migrate, ticks
+from jobrunner.store import ticks
+from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.housekeeping import do_housekeeping
@@ -40,10 +41,10 @@ def tick(
     Raises SchemaMismatch before anything is written. Raises DatabaseUnavailable and HandlersUnavailable after it has
     finalized all that it could.
     """
-    mark = secrets.token_hex(4)
+    mark = os.urandom(4).hex()
     owner = Owner(config.host, names.worker(config.host, mark))
     with noting_stop_signals() as stop:
-        database.read(migrate.check_schema)
+        database.read(check_schema)
         return Tick(TickContext(config, database, watchdog, log, owner, stop, types), mark).run()
 
 
