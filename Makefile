@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs
+.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -42,6 +42,7 @@ mutants: $(INSTALLED)-test ## Change one line of the code at a time and see that
 lint: $(INSTALLED)-test $(INSTALLED)-lint ## Check style, types and the direction of imports
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(VENV)/bin/python scripts/statements.py --check
 	@$(VENV)/bin/mypy --strict --no-error-summary jobrunner tests/harness
 	@$(VENV)/bin/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: style, types and imports are in order"
@@ -65,6 +66,9 @@ bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the publishe
 
 bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full
 	@$(VENV)/bin/python bench --render $(ARGS)
+
+statements: $(INSTALLED)-test ## Compile the statements of a tick for both databases into jobrunner/store/compiled
+	@$(VENV)/bin/python scripts/statements.py
 
 docs: $(INSTALLED)-test ## Write docs/cli.md from the help texts of the commands
 	@$(VENV)/bin/python scripts/cli_page.py

@@ -16,7 +16,7 @@ from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.policy import check_declared, declared, parse_timeout, whole_number
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
-from jobrunner.store.dialect.callers import Transaction, connection_of_caller
+from jobrunner.store.callers import Transaction, connection_of_caller
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_many import enqueue as insert_runs
 from jobrunner.store.enqueue_sql import Enqueued, NewRun

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from jobrunner import backoff
 from jobrunner.durations import format_duration
@@ -131,8 +132,7 @@ class AttemptResult:
     wait: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(NamedTuple):
     """The columns of a running row that decide its next status.
 
     ``incompatible_for`` is the time since the run was first found not to fit the code that claimed it.
@@ -146,8 +146,7 @@ class RunState:
     incompatible_for: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What the write that ends the attempt must contain.
 
     ``wait`` None leaves ``run_at`` unchanged. ``outcome`` is that of the attempt.
@@ -177,7 +176,7 @@ def decide(
     if result.outcome is Outcome.SUCCEEDED:
         return _decision(run, Event.SUCCEED, result, releases=0, lease_expiries=0)
     if run.cancel_requested:
-        return replace(_decision(run, Event.CANCEL, result), outcome=Outcome.CANCELLED)
+        return _decision(run, Event.CANCEL, result)._replace(outcome=Outcome.CANCELLED)
     if result.outcome is Outcome.SNOOZED:
         wait = result.wait or timedelta(0)
         return _decision(run, Event.RELEASE, result, attempts=run.attempts - 1, releases=0, wait=wait)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
@@ -65,24 +65,21 @@ class Policy:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(NamedTuple):
     """The holder of a lease: one tick on one host. ``name`` is written to ``locked_by``."""
 
     host: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """The right to end one attempt. Every write of the owner names both fields."""
 
     run_id: int
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedRun:
+class ClaimedRun(NamedTuple):
     """A run that this tick owns, with what its handler needs to know. ``timeout`` None means no limit."""
 
     lease: Lease
@@ -101,8 +98,7 @@ class ClaimedRun:
         return max(timedelta(0), self.started_at - (self.scheduled_for or self.run_at))
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """How many runs a pool can take: ``per_permit`` for each of ``permits``, and ``ahead`` to wait behind others."""
 
     permits: int

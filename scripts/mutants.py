@@ -60,6 +60,7 @@ LOCKED = "tests/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
+STATEMENTS = f"{STORE}/statements"
 MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
 REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
 TOLD_APART = f"{LOCKED}::test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other"
@@ -85,28 +86,28 @@ MUTATIONS = (
     # Claiming.
     Mutation(
         "claim without its lock",
-        f"{STORE}/claims.py",
+        f"{STATEMENTS}/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for locked rows",
-        f"{STORE}/claims.py",
+        f"{STATEMENTS}/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(key_share=True)",
         [MEANWHILE],
     ),
     Mutation(
         "claim that waits for a row that references a run",
-        f"{STORE}/claims.py",
+        f"{STATEMENTS}/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(skip_locked=True)",
         [REFERRED],
     ),
     Mutation(
         "claim whose UPDATE does not check again",
-        f"{STORE}/claims.py",
+        f"{STATEMENTS}/claims.py",
         "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
         "columns.id.in_(select(picked.c.id)))",
         [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
@@ -115,16 +116,16 @@ MUTATIONS = (
     # Recovery.
     Mutation(
         "recovery without its lock on the view",
-        f"{STORE}/expiries.py",
+        f"{STATEMENTS}/expiries.py",
         "    expired = expired.with_for_update(skip_locked=True, key_share=True)\n",
         "",
         [MEANWHILE],
     ),
     Mutation(
         "recovery of any run",
-        f"{STORE}/expiries.py",
-        "expired = expired.where(job_recoverable.c.id.in_(only))",
-        "pass",
+        f"{STATEMENTS}/expiries.py",
+        "    return expired.where(columns.id.in_(select(given.c.id)))",
+        "    return expired",
         [STOPPED_ONLY],
     ),
     Mutation(
@@ -193,22 +194,22 @@ MUTATIONS = (
     ),
     Mutation(
         "a single lease without its token",
-        f"{STORE}/holding.py",
-        "job_runs.c.status == RUNNING, job_runs.c.lease_token == lease.token)",
-        "job_runs.c.status == RUNNING)",
+        f"{STATEMENTS}/holding.py",
+        '        columns.lease_token == bindparam("token", type_=columns.lease_token.type),\n',
+        '        bindparam("token", type_=columns.lease_token.type) != "",\n',
         [STALE],
     ),
     # Holding.
     Mutation(
         "renewals and ends that wait for locked rows",
-        f"{STORE}/holding.py",
+        f"{STATEMENTS}/holding.py",
         "found.with_for_update(of=job_runs, skip_locked=True, key_share=True)",
         "found.with_for_update(of=job_runs, key_share=True)",
         [TOLD_APART],
     ),
     Mutation(
         "writes of an owner without its token",
-        f"{STORE}/holding.py",
+        f"{STATEMENTS}/holding.py",
         "columns.status == RUNNING, columns.lease_token == given.c.lease_token)",
         "columns.status == RUNNING)",
         [STALE],
@@ -223,7 +224,7 @@ MUTATIONS = (
     # Finalizing.
     Mutation(
         "finalize without its lock",
-        f"{STORE}/finalize.py",
+        f"{STATEMENTS}/finalize.py",
         "        .with_for_update(of=job_runs, skip_locked=True, key_share=True)\n",
         "",
         [TOLD_APART],
@@ -237,7 +238,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a run ended by recovery is taken for finalized",
-        f"{STORE}/finalize.py",
+        f"{STATEMENTS}/finalize.py",
         'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
         'columns.worker == bindparam("worker"), bindparam("expired") != ""',
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
@@ -259,7 +260,7 @@ MUTATIONS = (
     # Transactions.
     Mutation(
         "no READ COMMITTED",
-        f"{STORE}/dialect/connections.py",
+        f"{STORE}/drivers/postgresql.py",
         "BEGIN ISOLATION LEVEL READ COMMITTED; ",
         "BEGIN; ",
         [ISOLATION],
@@ -267,23 +268,24 @@ MUTATIONS = (
     # Replacing, pruning, slots.
     Mutation(
         "replace_older without its lock",
-        f"{STORE}/overlap.py",
+        f"{STATEMENTS}/overlap.py",
         "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
         "    return older.order_by(columns.id)",
         [f"{AT_ONCE}::test_run_being_replaced_is_not_claimed"],
     ),
     Mutation(
         "prune without its lock",
-        f"{STORE}/ticks.py",
-        "        .limit(limit)\n        .with_for_update(skip_locked=True)\n    )\n    if besides:",
-        "        .limit(limit)\n    )\n    if besides:",
+        f"{STATEMENTS}/retention.py",
+        "        .with_for_update(skip_locked=True)\n",
+        "",
         [MEANWHILE, f"{AT_ONCE}::test_run_is_not_pruned_after_its_retry_was_confirmed"],
     ),
     Mutation(
         "prune of runs that are not finished",
-        f"{STORE}/ticks.py",
-        "columns.status == status.value, columns.finished_at.is_not(None), columns.finished_at < _before(keep)",
-        "columns.created_at < _before(keep)",
+        f"{STATEMENTS}/retention.py",
+        'columns.status == bindparam("its_status", type_=columns.status.type),\n'
+        "            columns.finished_at.is_not(None),\n            columns.finished_at < _before(),\n",
+        'bindparam("its_status") != "",\n            columns.created_at < _before(),\n',
         ["tests/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
     ),
     Mutation(
@@ -327,7 +329,7 @@ MUTATIONS = (
     ),
     Mutation(
         "quarantined runs are claimed with the others",
-        f"{STORE}/claims.py",
+        f"{STATEMENTS}/claims.py",
         "is_quarantined if quarantined else ~is_quarantined",
         "is_quarantined if quarantined else due.lease_expiries >= 0",
         [ASKED_FOR],
@@ -390,6 +392,9 @@ class MutationSandbox:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, target)
+        # Otherwise a tick would send the statements as they were compiled before the change.
+        for compiled in (self.copy / STORE / "compiled").glob("*sql*.py"):
+            compiled.write_text("STATEMENTS = {}\n")
         builder = venv.EnvBuilder(symlinks=True)
         context = builder.ensure_directories(folder / "venv")
         builder.create(folder / "venv")

@@ -10,15 +10,16 @@ from threading import Event
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
 
 from harness import App, Commands, Database, postgresql_only, wait_for
 from harness.backpressure import HANDLERS, answer_of, dropped, limit, start, waiting
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
+from harness.statements import before_statements
 from jobrunner.errors import QueueFull
 from jobrunner.model import Policy
 from jobrunner.store import enqueue
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.location import locate
@@ -172,15 +173,12 @@ def test_limit_counts_every_waiting_run_whatever_its_time_and_no_other_run(store
 def statements(store: Store, work: Callable[[Connection], Any]) -> int:
     sent: list[str] = []
 
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+    def note(_: Connection, statement: str, __: Any) -> None:
         if not statement.startswith("BEGIN"):
             sent.append(statement)
 
-    event.listen(store._engine, "before_cursor_execute", note)
-    try:
+    with before_statements(store, note):
         store.write(work)
-    finally:
-        event.remove(store._engine, "before_cursor_execute", note)
     return len(sent)
 
 

@@ -8,16 +8,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, ExceptionContext, event
 
 from harness import Database, sqlite_only
 from harness.at_work import LEASE, OWNER, end_attempt, running
 from harness.invariants import outcomes, snapshot, statuses
+from harness.statements import noting_errors
 from harness.tick_parts import tick_parts
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Ended, Refusal
 from jobrunner.store.location import locate
@@ -214,9 +215,6 @@ def test_overlapping_groups_in_any_order_never_deadlock(database: Database) -> N
     leases = running(database, 60)
     failures: list[str] = []
 
-    def note(context: ExceptionContext) -> None:
-        failures.append(str(context.original_exception))
-
     def end(store: Store, chosen: list[Lease]) -> None:
         """Undone in the end, so that there is something to lock in the next round, too."""
 
@@ -232,7 +230,6 @@ def test_overlapping_groups_in_any_order_never_deadlock(database: Database) -> N
 
     def repeat(work: Callable[[Store], object]) -> None:
         store = Store(locate(database.url), patience=timedelta(seconds=20))
-        event.listen(store._engine, "handle_error", note)
         for _ in range(40):
             work(store)
         store.close()
@@ -243,10 +240,11 @@ def test_overlapping_groups_in_any_order_never_deadlock(database: Database) -> N
         lambda store: store.write(lambda connection: holding.renew(connection, leases[10:][::-1], LEASE)),
     ]
     threads = [threading.Thread(target=repeat, args=[work]) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with noting_errors(failures):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
     assert failures == []
 
 

@@ -1,14 +1,15 @@
 """The heartbeat: a lease lasts as long as the database has granted, and a stalled tick does not renew its leases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
 
 from harness import Database, wait_for
 from harness.at_work import running
 from harness.invariants import insert_runs, snapshot
+from harness.statements import before_statements
 from harness.tick_parts import tick_parts
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -68,11 +69,12 @@ def test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_
     assert snapshot(database, stale.run_id) == before
 
 
-def first_sent_at(store: Store) -> Callable[[], float]:
-    """When its first statement from here on was sent, on the clock of the leases."""
+@contextmanager
+def first_sent_at(store: Store) -> Iterator[Callable[[], float]]:
+    """When its first statement in the block was sent, on the clock of the leases."""
     sent: list[float] = []
-    event.listen(store._engine, "before_cursor_execute", lambda *_: sent.append(clock.elapsed()))
-    return lambda: sent[0]
+    with before_statements(store, lambda *_: sent.append(clock.elapsed())):
+        yield lambda: sent[0]
 
 
 @pytest.mark.promise("P2")
@@ -84,12 +86,12 @@ def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_wer
     insert_runs(database, 1, "known")
     with tick_parts(database, MINUTE) as tick:
         (beaten,) = tick.take([held], clock.elapsed() - 30)
-        beat_sent_at = first_sent_at(tick.heartbeat._database)
-        assert tick.heartbeat._try_to_beat([beaten])
+        with first_sent_at(tick.heartbeat._database) as beat_sent_at:
+            assert tick.heartbeat._try_to_beat([beaten])
         before = clock.elapsed() - 10
         assert before < beaten.renewed_at < beat_sent_at()
-        claim_sent_at = first_sent_at(tick.store)
-        (run,) = tick.claimer.take(Wanted([Policy("known")], 5)).runs
+        with first_sent_at(tick.store) as claim_sent_at:
+            (run,) = tick.claimer.take(Wanted([Policy("known")], 5)).runs
         assert before < run.renewed_at < claim_sent_at()
         assert run.begin_before == run.renewed_at + FENCE_SHARE * MINUTE.total_seconds()
 
@@ -108,8 +110,8 @@ def test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it
 
         for write in (finalize, lambda: tick.claimer.take(Wanted([Policy("known")], 5))):
             long_ago = at_work.renewed_at = clock.elapsed() - 30
-            sent_at = first_sent_at(tick.store)
-            write()
+            with first_sent_at(tick.store) as sent_at:
+                write()
             if tick.store.waits_unfairly:
                 assert long_ago < at_work.renewed_at < sent_at()
             else:

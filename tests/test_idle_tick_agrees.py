@@ -9,7 +9,7 @@ import pytest
 from harness import Database
 from harness.handlers_rows import queue
 from jobrunner.errors import SchemaMismatch
-from jobrunner.store import idle, migrate, ticks
+from jobrunner.store import check, idle, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -112,7 +112,7 @@ def store(database: Database) -> Iterator[Store]:
 def is_idle_in_full(store: Store) -> bool:
     """What the full tick finds; it takes the turn to prune."""
     try:
-        store.read(migrate.check_schema)
+        store.read(check.check_schema)
     except SchemaMismatch:
         return False
     is_due: bool = store.read(ticks.is_anything_due)

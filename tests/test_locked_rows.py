@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import LEASE, OWNER, end_attempt, running
@@ -17,6 +16,7 @@ from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store import admin, claims, expiries, finalize, holding
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import Refusal
 from jobrunner.store.location import locate

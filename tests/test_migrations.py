@@ -1,12 +1,12 @@
 """The migrations build the schema that the code expects, once, also with many migrators at the same time."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -21,7 +21,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
-from jobrunner.store.migrate import migrate
+from jobrunner.store.migrate import engine_on, migrate
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 from jobrunner.store.views import views
@@ -38,12 +38,24 @@ INSERTS = {
     "job_events": "(at, actor, action, detail) SELECT run_at, 'a', 'b', payload FROM job_runs WHERE id = ?",
 }
 
+T = TypeVar("T")
+
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
     opened = Store(locate(database.url), patience=timedelta(seconds=5))
     yield opened
     opened.close()
+
+
+def on_engine(work: Callable[[Connection], T]) -> Callable[[Any], T]:
+    """The same for SQLAlchemy's connection, as migrations have it."""
+
+    def on(connection: Any) -> T:
+        with engine_on(connection) as engine:
+            return work(engine)
+
+    return on
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -59,13 +71,13 @@ def differences(connection: Connection) -> list[Any]:
 
 
 def test_the_migrated_schema_is_the_one_in_the_code(store: Store) -> None:
-    assert store.read(differences) == []
+    assert store.read(on_engine(differences)) == []
 
 
 def test_schema_comparison_sees_a_difference(store: Store, database: Database) -> None:
     database.execute("DROP INDEX job_runs_due")
     database.execute("ALTER TABLE job_runs ADD COLUMN extra INTEGER")
-    assert sorted(each[0] for each in store.read(differences)) == ["add_index", "remove_column"]
+    assert sorted(each[0] for each in store.read(on_engine(differences))) == ["add_index", "remove_column"]
 
 
 def test_schema_details_that_alembic_does_not_compare_are_the_same(store: Store) -> None:
@@ -82,7 +94,7 @@ def test_schema_details_that_alembic_does_not_compare_are_the_same(store: Store)
             columns = {column["name"] for column in inspector.get_columns(view.name)}
             assert {column.name for column in view.columns} <= columns
 
-    store.read(compare)
+    store.read(on_engine(compare))
 
 
 def check_constraints(table: Table) -> list[CheckConstraint]:
@@ -113,15 +125,15 @@ def test_partial_indexes_and_checks_have_the_conditions_of_the_code(store: Store
         metadata.create_all(connection)
         return conditions(connection)
 
-    migrated = store.read(conditions)
+    migrated = store.read(on_engine(conditions))
     assert len(migrated) > 12
-    assert migrated == store.write(made_anew)
+    assert migrated == store.write(on_engine(made_anew))
 
 
 def test_an_sqlite_without_strict_tables_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite3.dbapi2, "sqlite_version_info", (3, 34, 1))
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
     file = tmp_path / "new.db"
     with pytest.raises(JobrunnerError, match=r"^this Python has SQLite 3\.34\.1, and jobrunner needs 3\.37; [^\n]*$"):
         migrate(Store(locate(f"sqlite:///{file}"), patience=timedelta(seconds=5)))

@@ -91,7 +91,7 @@ def test_plan_check_counts_filtered_rows(database: PostgresDatabase) -> None:
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     slow = "SELECT id FROM job_runs WHERE payload ->> 'a' = 'b' LIMIT 1"
     try:
-        (cost,) = costs(store, "slow", lambda connection: connection.exec_driver_sql(slow))
+        (cost,) = costs(store, "slow", lambda connection: connection.execute(slow))
     finally:
         store.close()
     assert cost.rows == IN_FRONT

@@ -12,7 +12,8 @@ import pytest
 import jobrunner.store
 from harness import App, Commands, Database
 from harness.plan_calls import BUSY, IDLE, OLD, PEOPLE, Call
-from harness.plans import Undone, fill_a_little, listening
+from harness.plans import Undone, fill_a_little
+from harness.statements import before_statements
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -61,13 +62,16 @@ def test_a_call_is_known_by_its_connection() -> None:
 
 LISTENER = """
 import os
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
+from jobrunner.store.connection import Connection
 
-@event.listens_for(Engine, "before_cursor_execute")
-def note(connection, cursor, statement, *_):
+send = Connection._send
+
+def note(connection, statement, parameters):
     with open(os.environ["STATEMENTS_FILE"], "a") as file:
         file.write(" ".join(statement.split()) + "\\n")
+    return send(connection, statement, parameters)
+
+Connection._send = note
 """
 HANDLERS = """
 from jobrunner import Snooze, job
@@ -88,14 +92,14 @@ def known_too(ctx):
 
 def shape(statement: str) -> str:
     """The text without what differs from call to call: names of parameters, and how many there are in a list."""
-    bare = re.sub(r"%\(\w+\)s(::[A-Z]+( PRECISION)?(\[\])?)?|\?", "?", " ".join(statement.split()))
+    bare = re.sub(r"%\(\w+\)s(::[A-Z]+( PRECISION)?(\[\])?)?|(?<!:):[a-z]\w*|\?", "?", " ".join(statement.split()))
     return re.sub(r"\?(, \?)+", "?", bare)
 
 
 def shapes_of(store: Store, calls: dict[str, Call]) -> set[str]:
     sent: set[str] = set()
 
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+    def note(_: Any, statement: str, __: Any) -> None:
         sent.add(shape(statement))
 
     def undone(work: Call) -> Callable[[Any], None]:
@@ -105,7 +109,7 @@ def shapes_of(store: Store, calls: dict[str, Call]) -> set[str]:
 
         return write
 
-    with listening(store, note):
+    with before_statements(store, note):
         for work in calls.values():
             with pytest.raises(Undone):
                 store.write(undone(work))

@@ -9,7 +9,8 @@ import pytest
 
 from harness import Database, sqlite_only
 from harness.plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
-from harness.plans import COLUMNS, Undone, fill_a_little, listening
+from harness.plans import COLUMNS, Undone, fill_a_little
+from harness.statements import before_statements
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -31,15 +32,15 @@ def opened(database: Database) -> Iterator[Store]:
 def plans_of(store: Store, calls: dict[str, Call]) -> dict[str, list[str]]:
     plans: dict[str, list[str]] = {}
 
-    def explain(_: Any, cursor: Any, statement: str, parameters: Any, *__: Any) -> None:
-        rows = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+    def explain(connection: Any, statement: str, parameters: Any) -> None:
+        rows = connection.driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
         plans[name] += [row[3] for row in rows]
 
     def undo(connection: Any) -> None:
         work(connection)
         raise Undone
 
-    with listening(store, explain):
+    with before_statements(store, explain):
         for name, work in calls.items():  # noqa: B007 - read by the two above
             plans[name] = []
             with pytest.raises(Undone):
@@ -81,7 +82,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         "claims.claim",
     ):
         assert "job_runs_lease" in used[name], (name, used[name])
-    for name in ("ticks.prune succeeded", "ticks.prune cancelled", "ticks.prune dead"):
+    for name in ("retention.prune succeeded", "retention.prune cancelled", "retention.prune dead"):
         assert "job_runs_finished (status=? AND finished_at" in used[name], (name, used[name])
     for name in (
         "holding.renew",

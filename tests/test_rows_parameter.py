@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, insert, select
+from sqlalchemy import insert, select
 
 from harness import Database
+from harness.statements import before_statements
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.location import locate
@@ -84,7 +86,6 @@ def test_rows_are_stored_as_single_inserts_store_them(store: Store, database: Da
 def test_the_statement_is_the_same_for_any_number_of_rows_and_keeps_their_order(store: Store) -> None:
     given = rows("given", {"id": job_runs.c.id.type, "job_type": job_runs.c.job_type.type})
     sent: list[str] = []
-    event.listen(store._engine, "before_cursor_execute", lambda *args: sent.append(args[2]))
 
     def read(count: int) -> list[int]:
         listed = [{"id": (n * 7919) % 1009} for n in range(count)]
@@ -93,7 +94,8 @@ def test_the_statement_is_the_same_for_any_number_of_rows_and_keeps_their_order(
         assert [tuple(row) for row in found] == [(row["id"], None) for row in listed]
         return [row["id"] for row in listed]
 
-    assert [len(read(count)) for count in (0, 1, 1000)] == [0, 1, 1000]
+    with before_statements(store, lambda _, text, __: sent.append(text)):
+        assert [len(read(count)) for count in (0, 1, 1000)] == [0, 1, 1000]
     assert len(set(sent) - {"BEGIN"}) == 1
 
 

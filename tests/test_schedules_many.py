@@ -10,8 +10,8 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.backpressure import limit, waiting
 from harness.database import Row
-from harness.plans import listening
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
+from harness.statements import before_statements
 from jobrunner.store import expansion
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
@@ -125,7 +125,7 @@ def test_thousand_definitions_take_as_few_statements_as_one(database: Database) 
             database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = NULL", [NOON + 2 * HOUR])
             at(database, NOON + 4 * HOUR)
             sent: list[str] = []
-            with listening(store, lambda *told, sent=sent: sent.append(told[2])):
+            with before_statements(store, lambda *told, sent=sent: sent.append(told[1])):
                 assert len(expanded_all(store)) == 2 * count
             counts.append(len(sent))
             assert database.value("SELECT count(*) AS n FROM job_events WHERE action = 'replace'") == count

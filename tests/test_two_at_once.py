@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
 
 from harness import Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import running
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.locks import open_transaction
 from harness.plan_calls import KEPT, request
+from harness.statements import before_commits, before_statements
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner
-from jobrunner.store import admin, claims, expiries, holding, overlap, slot_runs, ticks
+from jobrunner.store import admin, claims, expiries, holding, overlap, retention, slot_runs
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.location import locate
@@ -80,7 +80,7 @@ def test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned(
         session.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL WHERE id = %s", [kept])
         assert claimed_by(store, "here") == {free}
         assert [each.run_id for each in store.write(lambda each: expiries.recover(each, 9))] == [over.run_id]
-        assert store.write(lambda each: ticks.prune(each, keep)).deleted == 1
+        assert store.write(lambda each: retention.prune(each, keep)).deleted == 1
         session.execute("COMMIT")
         session.execute("BEGIN")
     found = {row["id"]: row["status"] for row in database.query("SELECT id, status FROM job_runs")}
@@ -112,14 +112,14 @@ def test_run_is_not_pruned_after_its_retry_was_confirmed(
         target=lambda: told.append(person.write(lambda each: admin.retry(each, old, "someone")).applied)
     )
 
-    def retry_meanwhile(_: Connection, __: Any, statement: str, *___: object) -> None:
+    def retry_meanwhile(_: Connection, statement: str, __: object) -> None:
         if not statement.startswith("DELETE") or retrying.ident is not None:
             return
         retrying.start()
         wait_for(lambda: told or database.query("SELECT 1 FROM pg_locks WHERE NOT granted"), 10, "the retry")
 
-    event.listen(pruning._engine, "before_cursor_execute", retry_meanwhile)
-    pruning.write(lambda each: ticks.prune(each, dict.fromkeys(KEPT, DAY)))
+    with before_statements(pruning, retry_meanwhile):
+        pruning.write(lambda each: retention.prune(each, dict.fromkeys(KEPT, DAY)))
     retrying.join(10)
     is_there = bool(database.query("SELECT id FROM job_runs WHERE id = ?", [old]))
     assert told == [is_there]
@@ -137,12 +137,12 @@ def test_run_being_replaced_is_not_claimed(open_store: Callable[[], Store], data
     at = database.now()
     claimed: list[set[int]] = []
 
-    def claim_meanwhile(_: Connection, __: Any, statement: str, *___: object) -> None:
+    def claim_meanwhile(_: Connection, statement: str, __: object) -> None:
         if statement.startswith("UPDATE job_runs") and not claimed:
             claimed.append(claimed_by(others, "elsewhere"))
 
-    event.listen(mine._engine, "before_cursor_execute", claim_meanwhile)
-    replaced = mine.write(lambda each: overlap.replace_older(each, [(definition_id, new)], at))
+    with before_statements(mine, claim_meanwhile):
+        replaced = mine.write(lambda each: overlap.replace_older(each, [(definition_id, new)], at))
     assert replaced == {definition_id: (older,)}
     assert claimed == [{new}]
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [older]) == "cancelled"
@@ -180,13 +180,13 @@ def test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped(
     context = context_of(database, store, state_dir=tmp_path)
     late: list[Lease] = []
 
-    def expire_meanwhile(_: Connection) -> None:
+    def expire_meanwhile() -> None:
         if not late:
             # Of a host that comes before the other one in each order.
             late.extend(running(database, 1, locked_until=at, host="a", locked_by="a:1:a"))
 
-    event.listen(store._engine, "commit", expire_meanwhile)
-    recovery.recover(context)
+    with before_commits(store, expire_meanwhile):
+        recovery.recover(context)
     assert outcomes(database, seen.run_id) == ["lease_expired"]
     assert outcomes(database, late[0].run_id) == []
     recovery.recover(context)

@@ -3,7 +3,8 @@
 import re
 
 from alembic import op
-from jobrunner.store.dialect import notify, values
+from jobrunner.store.dialect import values
+from jobrunner.store.drivers import notify
 
 revision = "0001"
 down_revision = None

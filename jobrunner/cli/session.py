@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -23,7 +22,8 @@ from jobrunner.jobs.payload import Payload, check_match
 from jobrunner.model import Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
-from jobrunner.store import migrate, waits
+from jobrunner.store import waits
+from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
@@ -70,9 +70,11 @@ def make_ready(config: Config, database: Database, *, creates: bool) -> None:
         file = database.location.file
         if config.database_url is not None or not creates:
             raise DatabaseUnavailable(f"there is no database at {file}; create it with: jobrunner migrate")
+        from jobrunner.store import migrate
+
         if migrate.create_file(database):
             streams.to_stderr(f"jobrunner: created the database {file}")
-    database.read(migrate.check_schema)
+    database.read(check_schema)
 
 
 def problem_of_state(config: Config) -> str | None:
@@ -156,7 +158,7 @@ def schedules_of_handlers(
 
 def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tuple[str, Payload]] = ()) -> Ready:
     # A child imports the handler modules, because a module may print, hang or exit during its import.
-    mark = secrets.token_hex(4)
+    mark = os.urandom(4).hex()
     owner = Owner(config.host, names.worker(config.host, mark))
     groups = GroupFile(state_folder.for_state(config.state_dir), owner, mark)
     try:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, null, select, update
+from sqlalchemy import Select, null, select, update
 
 from jobrunner.lifecycle import Event, Status, allowed, target
 from jobrunner.store import audit
+from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
-from jobrunner.store.holding import NO_LOCK
 from jobrunner.store.schema import job_runs
+from jobrunner.store.statement import Row
+from jobrunner.store.statements.holding import NO_LOCK
 from jobrunner.text import one_line
 
 
@@ -92,7 +94,7 @@ def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Ans
 _READ = ("id", "status", "attempts", "max_attempts", "cancel_requested_at")
 
 
-def _lock(connection: Connection, run_id: int) -> Row[Any] | None:
+def _lock(connection: Connection, run_id: int) -> Row | None:
     columns = job_runs.c
     statement: Select[Any] = (
         select(*(columns[name] for name in _READ), now().label("now"))
@@ -102,13 +104,13 @@ def _lock(connection: Connection, run_id: int) -> Row[Any] | None:
     return connection.execute(statement).one_or_none()
 
 
-def _refused(run_id: int, row: Row[Any] | None) -> Answer:
+def _refused(run_id: int, row: Row | None) -> Answer:
     return Answer(run_id, None if row is None else Status(row.status), applied=False)
 
 
 def _change(
     connection: Connection,
-    row: Row[Any],
+    row: Row,
     event: Event,
     actor: str,
     columns: dict[str, Any],

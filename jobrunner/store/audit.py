@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
-from sqlalchemy.sql.dml import Insert
-
 from jobrunner import failpoints
-from jobrunner.store.dialect.connections import sever
-from jobrunner.store.dialect.rows import rows
-from jobrunner.store.schema import job_events
+from jobrunner.store.connection import Connection
+from jobrunner.store.statement import Prepared
 from jobrunner.text import iso_instant
 
 
@@ -39,20 +34,13 @@ def event(
 def record(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
     """Write the audit trail of a change. Call it last in the transaction."""
     write(connection, events)
-    failpoints.hit("change.before_commit", cut=lambda: sever(connection))
+    failpoints.hit("change.before_commit", cut=connection.sever)
 
 
 def write(connection: Connection, events: Sequence[dict[str, Any]]) -> None:
     """Write any number of rows in one statement."""
     if events:
-        connection.execute(_insert_statement(), {"given": events})
-
-
-@cache
-def _insert_statement() -> Insert:
-    names = ("at", "actor", "action", "definition_id", "run_id", "detail")
-    given = rows("given", {name: job_events.c[name].type for name in names})
-    return insert(job_events).from_select(list(names), select(*(given.c[name] for name in names)))
+        connection.execute(Prepared("audit.insert"), {"given": events})
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, literal_column, or_, select, update
+from sqlalchemy import literal_column, or_, select, update
 
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import checked_text
@@ -22,6 +22,7 @@ from jobrunner.names import check_job_type
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import admin, definitions, enqueue, enqueue_many
 from jobrunner.store.audit import event, record
+from jobrunner.store.connection import Connection, RowMapping
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
 from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_runs

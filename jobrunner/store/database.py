@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TypeVar
-
-from sqlalchemy import Connection, exc
 
 from jobrunner import clock, failpoints
 from jobrunner.errors import ConnectionLost, DatabaseHeld, DatabaseUnavailable, SchemaMismatch
 from jobrunner.store import failures
-from jobrunner.store.dialect.connections import must_commit, open_engine, prepare_file, sever, waits_unfairly
-from jobrunner.store.dialect.hung_calls import Wire
+from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.drivers.opening import open_connection, waits_unfairly
 from jobrunner.store.location import Location
 from jobrunner.store.waits import Waits
 
@@ -33,14 +31,13 @@ class Database:
     def __init__(self, location: Location, *, patience: timedelta | Waits) -> None:
         self.location = location
         self.waits = patience if isinstance(patience, Waits) else Waits.of(patience)
-        self._engine = open_engine(location, waits=self.waits, opened=self._opened)
         self._connection: Connection | None = None
         # These describe the current call. Other threads read them.
         self._call_since: float | None = None
         self._wire: Wire | None = None
         self._holder: str | None = None
         self._is_cut = False
-        self.waits_unfairly = waits_unfairly(self._engine)
+        self.waits_unfairly = waits_unfairly(location)
 
     def second_connection(self) -> Database:
         """A second connection to the same database, for another thread."""
@@ -84,27 +81,25 @@ class Database:
         """Close the connection. The next use opens a new one."""
         connection, self._connection, self._wire = self._connection, None, None
         if connection is not None:
-            with suppress(exc.DBAPIError, exc.InvalidRequestError):
-                connection.invalidate()
             connection.close()
 
     def hit(self, point: str) -> None:
         """Hit a failpoint between two transactions. It may break the open connection."""
         connection = self._connection
-        failpoints.hit(point, cut=None if connection is None else lambda: sever(connection))
+        failpoints.hit(point, cut=None if connection is None else connection.sever)
 
     def connect(self) -> Connection:
         """The open connection, outside any transaction. Raises DatabaseUnavailable, never with the password."""
         if self._connection is None:
             try:
-                self._connection = self._engine.connect()
-            except (exc.SQLAlchemyError, OSError, ValueError) as error:
+                self._connection = open_connection(self.location, waits=self.waits, opened=self._opened)
+            except (DriverError, OSError, ValueError) as error:
                 raise self._unreachable(error) from None
         return self._connection
 
-    def prepare(self) -> None:
-        """Set the options that an SQLite file itself stores. Raises the errors of ``write``."""
-        self._persist(lambda: self._call(lambda: prepare_file(self.connect())))
+    def outside(self, work: Callable[[Connection], object]) -> None:
+        """Run ``work`` outside any transaction. Raises the errors of ``write``."""
+        self._persist(lambda: self._call(lambda: work(self.connect())))
 
     def is_on(self, connection: Connection) -> bool:
         """Whether this is still the open connection."""
@@ -121,22 +116,26 @@ class Database:
         for pause in (*_PAUSES_SECONDS, None):
             try:
                 return once()
-            except exc.DBAPIError as error:
+            except DriverError as error:
                 if not failures.is_transient(error):
                     raise
                 if failures.is_lock_timeout(error):
                     raise self._held() from None
                 if pause is None or clock.elapsed() >= give_up_at:
-                    raise self._unreachable(error.orig or error) from None
+                    raise self._unreachable(error.orig) from None
                 time.sleep(pause)
         raise AssertionError("the last round returns or raises")
 
     def _once(self, work: Callable[[Connection], T], *, writes: bool) -> T:
         def call() -> T:
-            connection = self.connect().execution_options(jobrunner_writes=writes)
-            with connection.begin():
+            connection = self.connect()
+            connection.begin(writes=writes)
+            try:
                 value = work(connection)
-                must_commit(connection)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
             return value
 
         return self._call(call)
@@ -154,7 +153,7 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except exc.DBAPIError as error:
+        except DriverError as error:
             if failures.is_missing_schema(error):
                 raise SchemaMismatch(
                     f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate"
@@ -163,14 +162,11 @@ class Database:
             if not is_transient and (self._is_cut or failures.is_lost(error)):
                 self.close()
                 raise ConnectionLost(
-                    f"lost the connection to the database {self.location.label}: {self._reason(error.orig or error)}"
+                    f"lost the connection to the database {self.location.label}: {self._reason(error.orig)}"
                 ) from None
             if failures.is_refused(error):
-                raise self._unreachable(error.orig or error) from None
+                raise self._unreachable(error.orig) from None
             raise
-        except (exc.InvalidRequestError, exc.ResourceClosedError) as error:
-            self.close()
-            raise ConnectionLost(f"lost the connection to the database {self.location.label}") from error
 
     def _held(self) -> DatabaseHeld:
         holder = self._holder or "another session holds a lock that is needed"

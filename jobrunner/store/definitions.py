@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Select, func, select
 
 from jobrunner.errors import NotFoundError
 from jobrunner.model import Definition
 from jobrunner.store import obstacles
+from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.records import DefinitionRow, ReadDefinition, columns_of, read
 from jobrunner.store.schedules import definition_of
@@ -142,7 +143,8 @@ def _paused_by(connection: Connection, definition_id: int, paused_at: datetime |
         .order_by(columns.id.desc())
         .limit(1)
     )
-    return connection.execute(statement).scalar_one_or_none()
+    actor: str | None = connection.execute(statement).scalar_one_or_none()
+    return actor
 
 
 def _runs(connection: Connection, definition_id: int, newest: int) -> list[ListedRun]:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
 from jobrunner.errors import BadSchedule, RowRefused
 from jobrunner.model import Definition
 from jobrunner.schedules.recurrence import Recurrence, Slots
 from jobrunner.store import expansion
 from jobrunner.store.audit import event
+from jobrunner.store.connection import Connection
 from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
@@ -64,7 +65,7 @@ def expand_due(connection: Connection, row: ReadDefinition, plan: Plan) -> None:
         return
     try:
         # In a savepoint: the database may refuse a row that a person wrote by hand, and the edit must still work.
-        with connection.begin_nested():
+        with connection.savepoint():
             expansion.expand(connection, row.id, plan)
     except RowRefused:
         pass
@@ -93,7 +94,8 @@ def skip_events(actor: str, definition: Definition, skipped: Slots, reason: str,
 def read(connection: Connection, definition_id: int) -> Definition:
     """A definition as it is stored now."""
     statement = select(job_definitions).where(job_definitions.c.id == definition_id)
-    return definition_of(connection.execute(statement).mappings().one())
+    (row,) = connection.execute(statement).mappings()
+    return definition_of(row)
 
 
 def write(connection: Connection, definition_id: int, values: dict[str, Any], at: datetime) -> None:

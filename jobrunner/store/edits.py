@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, literal, null, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import case, literal, null, select, update
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import SOURCE_NAMES, Declaration
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
+from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import insert_or_skip
 from jobrunner.store.dialect.values import now
@@ -85,8 +85,8 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
         expand_due(connection, row, plan)
     try:
         write(connection, row.id, {**values, **skipped.columns}, at)
-    except IntegrityError:
-        if "name" not in changed:
+    except DriverError as error:
+        if "name" not in changed or not error.is_a("IntegrityError"):
             raise
         raise JobrunnerError(
             f"there is a schedule named {new.name!r} already, perhaps a removed one (jobrunner schedule list --all);"

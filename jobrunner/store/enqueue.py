@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from jobrunner.model import Policy
-from jobrunner.store import enqueue_many, enqueue_sql
-from jobrunner.store.dialect.callers import CallersConnection, dialect_name, first_row
+from jobrunner.store import enqueue_many
+from jobrunner.store.connection import Executor
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.statement import Prepared
 
 
-def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None) -> Enqueued:
+def enqueue(caller: Executor, new: NewRun, policy: Policy | None = None) -> Enqueued:
     """Insert a run in the caller's transaction, or find the run that has its idempotency key.
 
     ``policy`` is that of the caller's own code; None: the stored limit of the type counts. Raises QueueFull, with
@@ -23,7 +24,7 @@ def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None
         elif _takes_key(caller, new):
             return _insert_under_key(caller, new)
     if new.idempotency_key is not None:
-        holder = first_row(caller, enqueue_sql.key_statement(), new.key())
+        holder = caller.execute(Prepared("enqueue.key"), new.key()).first()
         if holder is not None:
             return Enqueued(holder[0], created=False)
     # The type has a limit, or another transaction has just inserted the key. The code for many runs handles both.
@@ -31,19 +32,19 @@ def enqueue(caller: CallersConnection, new: NewRun, policy: Policy | None = None
     return enqueue_many.enqueue(caller, new, [own], policy)[0]
 
 
-def _takes_key(caller: CallersConnection, new: NewRun) -> bool:
+def _takes_key(caller: Executor, new: NewRun) -> bool:
     # The key before the run: of two callers at once, the second waits at the key's row until the first has ended.
-    statement = enqueue_sql.take_key_statement(dialect_name(caller))
-    return first_row(caller, statement, new.key()) is not None
+    statement = Prepared("enqueue.take_key", (caller.database,))
+    return caller.execute(statement, new.key()).first() is not None
 
 
-def _insert_under_key(caller: CallersConnection, new: NewRun) -> Enqueued:
+def _insert_under_key(caller: Executor, new: NewRun) -> Enqueued:
     run_id = _insert(caller, new)
-    first_row(caller, enqueue_sql.set_run_of_key_statement(), {**new.key(), "run_id_of_key": run_id})
+    caller.execute(Prepared("enqueue.set_run_of_key"), {**new.key(), "run_id_of_key": run_id}).first()
     return Enqueued(run_id, created=True)
 
 
-def _insert(caller: CallersConnection, new: NewRun, *, unless_limited: bool = False) -> int | None:
+def _insert(caller: Executor, new: NewRun, *, unless_limited: bool = False) -> int | None:
     values = new.columns()
-    row = first_row(caller, enqueue_sql.insert_one_statement(tuple(values), unless_limited), values)
+    row = caller.execute(Prepared("enqueue.insert_one", (tuple(values), unless_limited)), values).first()
     return None if row is None else row[0]

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import ColumnElement, Float, Text, bindparam, func, insert, literal_column, select, true, update
-from sqlalchemy.sql.dml import ReturningInsert
-from sqlalchemy.types import TypeEngine
-
-from jobrunner.lifecycle import Status
 from jobrunner.model import Origin
-from jobrunner.store import backpressure
-from jobrunner.store.dialect.callers import Statement
-from jobrunner.store.dialect.statements import inserting
-from jobrunner.store.dialect.values import later, now, stored_json
-from jobrunner.store.schema import job_keys, job_runs
 
 _OPTIONAL = (
     "idempotency_key", "max_attempts", "definition_id", "scheduled_for", "origin", "start_deadline_at",
@@ -82,83 +70,3 @@ class Enqueued:
     def dropped(self) -> bool:
         """Whether nothing was inserted because the type was full."""
         return self.id is None
-
-
-@lru_cache(maxsize=256)
-def insert_one_statement(given: tuple[str, ...], unless_limited: bool) -> ReturningInsert[Any]:
-    """The INSERT of one run. Its parameters have the names of these ``NewRun.columns``."""
-    return insert_statement({name: bindparam(name, type_=type_of(name)) for name in given}, unless_limited)
-
-
-def insert_statement(
-    given: Mapping[str, ColumnElement[Any]], unless_limited: bool = False, *, skip_existing: str | None = None
-) -> ReturningInsert[Any]:
-    """The INSERT of runs, from these ``NewRun.columns``; there is no other.
-
-    With ``skip_existing``, the name of the dialect, a slot that has a run already is skipped and is no error.
-    """
-    values: dict[str, Any] = {
-        **given,
-        "payload": stored_json(given["payload"]),
-        "status": literal_column(f"'{Status.QUEUED}'"),
-        "run_at": _run_at(given),
-        "created_at": now(),
-        "updated_at": now(),
-    }
-    values.pop("run_in", None)
-    source = select(*values.values())
-    if unless_limited:
-        source = source.where(~backpressure.is_limited(given["job_type"]))
-    if skip_existing is not None:
-        # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
-        inserted = inserting(skip_existing, job_runs).from_select(list(values), source.where(true()))
-        return cast(ReturningInsert[Any], inserted.on_conflict_do_nothing().returning(job_runs.c.id))
-    return insert(job_runs).from_select(list(values), source).returning(job_runs.c.id)
-
-
-def _run_at(given: Mapping[str, ColumnElement[Any]]) -> ColumnElement[Any]:
-    times = [given["run_at"]] if "run_at" in given else []
-    if "run_in" in given:
-        times.append(later(given["run_in"]))
-    # In a list of runs some may have no time.
-    return func.coalesce(*times, now()) if times else now()
-
-
-def type_of(name: str) -> TypeEngine[Any]:
-    """The type of the parameter for one of ``NewRun.columns``."""
-    if name == "payload":
-        return Text()
-    return Float() if name == "run_in" else job_runs.c[name].type
-
-
-@lru_cache(maxsize=2)
-def take_key_statement(dialect_name: str) -> Statement:
-    """Insert the key of ``NewRun.key``. Returns no row if the key exists already, or the type has a limit."""
-    of_type, key = _key_parameters()
-    source = select(of_type, key, now()).where(~backpressure.is_limited(of_type))
-    insert_key = inserting(dialect_name, job_keys).from_select(["job_type", "idempotency_key", "created_at"], source)
-    insert_key = insert_key.on_conflict_do_nothing().returning(job_keys.c.job_type)
-    return cast(Statement, insert_key)
-
-
-@cache
-def key_statement() -> Statement:
-    """The id of the run of ``NewRun.key``."""
-    return select(job_keys.c.run_id).where(*_is_key())
-
-
-@cache
-def set_run_of_key_statement() -> Statement:
-    """Store ``run_id_of_key``, the id of the run, in the row of ``NewRun.key``."""
-    run_id = bindparam("run_id_of_key", type_=job_keys.c.run_id.type)
-    return update(job_keys).where(*_is_key()).values(run_id=run_id).returning(job_keys.c.run_id)
-
-
-def _is_key() -> list[ColumnElement[bool]]:
-    of_type, key = _key_parameters()
-    return [job_keys.c.job_type == of_type, job_keys.c.idempotency_key == key]
-
-
-def _key_parameters() -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    columns = job_keys.c
-    return bindparam("of_type", type_=columns.job_type.type), bindparam("key", type_=columns.idempotency_key.type)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
-
-from sqlalchemy import Connection, Row, select
+from typing import NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.dialect.connections import sever
-from jobrunner.store.finalize import EXPIRED, Ended, end, running
-from jobrunner.store.holding import RUNNING
-from jobrunner.store.schema import job_runs
-from jobrunner.store.views import job_recoverable
+from jobrunner.store.connection import Connection
+from jobrunner.store.finalize import EXPIRED, Ended, end
+from jobrunner.store.statement import Prepared, Row
 
 
-@dataclass(frozen=True, slots=True)
-class Expired:
+class Expired(NamedTuple):
     """A run whose lease has expired, with its host and its owner."""
 
     run_id: int
@@ -28,15 +22,13 @@ class Expired:
 
 def expired_runs(connection: Connection) -> list[Expired]:
     """All runs whose lease has expired. Expects any transaction."""
-    columns = job_recoverable.c
-    return [Expired(*row) for row in connection.execute(select(columns.id, columns.host, columns.locked_by))]
+    return [Expired(*row) for row in connection.execute(Prepared("expiries.expired"))]
 
 
 def held_runs(connection: Connection, owners: Collection[str]) -> set[int]:
     """The runs that these owners hold, also those with an expired lease. Expects any transaction."""
-    columns = job_runs.c
-    held = select(columns.id).where(columns.status == RUNNING, columns.locked_by.in_(owners))
-    return set(connection.execute(held).scalars())
+    values = {"given": [{"locked_by": owner} for owner in owners]}
+    return set(connection.execute(Prepared("expiries.held_by"), values).scalars())
 
 
 def recover(
@@ -48,24 +40,17 @@ def recover(
     are not known here. ``only`` are the runs whose handlers are stopped; None: all. ``with_output`` False drops the
     stored output, for a run that cannot be written with it.
     """
-    # The lock on the view makes PostgreSQL check its whole condition again for a row that has changed meanwhile. So a
-    # lease that is renewed at this moment does not expire.
-    by_index = (job_recoverable.c.host, job_recoverable.c.id)
-    expired = select(job_recoverable.c.id).order_by(*by_index).limit(limit)
-    expired = expired.with_for_update(skip_locked=True, key_share=True)
-    if only is not None:
-        expired = expired.where(job_recoverable.c.id.in_(only))
-    columns = job_runs.c
-    ids = list(connection.execute(expired).scalars())
-    statement = running(columns.locked_by, columns.output).where(columns.id.in_(ids))
-    # This is also the order of the results.
-    found = connection.execute(statement.order_by(columns.id))
+    values = {"limit": limit, "given": [{"id": each} for each in only or ()]}
+    ids = connection.execute(Prepared("expiries.locked", (only is not None,)), values).scalars()
+    if not ids:
+        return []
+    found = connection.execute(Prepared("finalize.running_of"), {"given": [{"id": each} for each in ids]})
     ended = end(connection, [(row, _expired(row, with_output=with_output)) for row in found])
-    failpoints.hit("recover.before_commit", cut=lambda: sever(connection))
+    failpoints.hit("recover.before_commit", cut=connection.sever)
     return ended
 
 
-def _expired(row: Row[Any], *, with_output: bool) -> AttemptResult:
+def _expired(row: Row, *, with_output: bool) -> AttemptResult:
     return AttemptResult(
         Outcome.LEASE_EXPIRED,
         error_type=EXPIRED,

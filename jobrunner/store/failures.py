@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import exc
-
-from jobrunner.store.schema import RUNNING_KEY
+from jobrunner.store.connection import DriverError
+from jobrunner.store.versions import RUNNING_KEY
 
 _TRANSIENT_STATES = ("40001", "40P01", "55P03", "57014")
 _LOST_STATES = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "08")
 
 
-def is_transient(error: exc.DBAPIError) -> bool:
+def is_transient(error: DriverError) -> bool:
     """Whether the transaction was rolled back and should be retried: deadlock, lock timeout, BUSY, LOCKED and so on.
 
     A wait for SQLite's lock that the watchdog interrupted is also transient. So is a claim that failed because another
@@ -24,30 +23,28 @@ def is_transient(error: exc.DBAPIError) -> bool:
     return re.search(r"(database|table) is locked|^interrupted$", str(error.orig)) is not None
 
 
-def is_lock_timeout(error: exc.DBAPIError) -> bool:
+def is_lock_timeout(error: DriverError) -> bool:
     """Whether the statement has waited for another transaction's lock up to its limit."""
     return getattr(error.orig, "sqlstate", None) == "55P03"
 
 
-def is_cancelled(error: exc.DBAPIError) -> bool:
+def is_cancelled(error: DriverError) -> bool:
     """Whether the server has ended the statement because of a cancel request or its statement limit."""
     return getattr(error.orig, "sqlstate", None) == "57014"
 
 
-def is_lost(error: exc.DBAPIError) -> bool:
+def is_lost(error: DriverError) -> bool:
     """Whether the connection is lost, and with it the answer to the last statement."""
     state = getattr(error.orig, "sqlstate", None) or ""
-    if state.startswith(_LOST_STATES) or error.connection_invalidated:
+    if state.startswith(_LOST_STATES) or error.is_gone:
         return True
     words = str(error.orig)
-    if isinstance(error, exc.ProgrammingError):
-        return "closed database" in words
-    return isinstance(error, exc.OperationalError) and (
+    return error.is_a("OperationalError") and (
         not state and re.search(r"connection|disk I/O|server closed|could not receive", words) is not None
     )
 
 
-def is_refused(error: exc.DBAPIError) -> bool:
+def is_refused(error: DriverError) -> bool:
     """Whether the server or the file refuses the work: no permission, read-only, full, damaged."""
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
@@ -55,7 +52,7 @@ def is_refused(error: exc.DBAPIError) -> bool:
     return re.search(r"readonly|is full|malformed|not a database|unable to open", str(error.orig)) is not None
 
 
-def is_missing_schema(error: exc.DBAPIError) -> bool:
+def is_missing_schema(error: DriverError) -> bool:
     """Whether the statement failed because one of our tables does not exist."""
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)

@@ -7,23 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-
-from sqlalchemy import Connection, exists, func, literal_column, select, update
+from typing import NamedTuple
 
 from jobrunner.errors import ConnectionLost, JobrunnerError
-from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.model import Owner
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
-from jobrunner.store.dialect.notify import open_notifier
-from jobrunner.store.dialect.values import now
-from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
-from jobrunner.store.ticks import earliest_claimable, earliest_overdue
-from jobrunner.store.views import job_expandable, job_recoverable
+from jobrunner.store.drivers.notify import open_notifier
+from jobrunner.store.statement import Prepared
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(NamedTuple):
     """What is to be done now. ``next_in`` is the number of seconds until there is more, or infinite if not known."""
 
     is_superseded: bool
@@ -34,8 +28,8 @@ class Outlook:
 
 def report_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
     """Record that this tick listens for runs of these types. An older tick of its host and application may then end."""
-    listening = {"listening_at": now(), "types": _types_column(types), "application": application}
-    connection.execute(update(job_ticks).where(job_ticks.c.id == tick_id).values(**listening))
+    values = {"tick_id": tick_id, "its_types": _types_column(types), "its_application": application}
+    connection.execute(Prepared("listen.report"), values)
 
 
 def look_ahead(
@@ -45,43 +39,8 @@ def look_ahead(
 
     A tick of another application does not supersede this one, because it has other handlers.
     """
-    ticks = job_ticks.c
-    # This uses the primary key: there are at most a few rows after the row of this tick.
-    superseded = exists(
-        select(ticks.id).where(
-            ticks.id > tick_id,
-            ticks.host == owner.host,
-            ticks.types == _types_column(types),
-            ticks.application == application,
-            ticks.listening_at.is_not(None),
-            ticks.finished_at.is_(None),
-        )
-    )
-    runs, definitions = job_runs.c, job_definitions.c
-    # Literals. With a bound parameter the planner could not know that it can use the partial index.
-    next_run = select(func.min(runs.run_at)).where(
-        runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
-        runs.run_at > now(),
-        ANY_RELEASES,
-    )
-    next_slot = select(func.min(definitions.next_run_at)).where(
-        definitions.schedule.is_not(None),
-        definitions.removed_at.is_(None),
-        definitions.paused_at.is_(None),
-        definitions.next_run_at > now(),
-    )
-    row = connection.execute(
-        select(
-            superseded.label("is_superseded"),
-            exists(select(job_expandable.c.id)).label("is_expandable"),
-            exists(select(job_recoverable.c.id)).label("is_recoverable"),
-            earliest_overdue().label("overdue_since"),
-            earliest_claimable().label("run_at"),
-            next_run.scalar_subquery().label("next_run_at"),
-            next_slot.scalar_subquery().label("next_slot_at"),
-            now().label("now"),
-        )
-    ).one()
+    values = {"tick_id": tick_id, "host": owner.host, "types": _types_column(types), "application": application}
+    row = connection.execute(Prepared("listen.look_ahead"), values).one()
     return Outlook(
         is_superseded=bool(row.is_superseded),
         is_due=bool(row.is_expandable or row.is_recoverable or row.overdue_since is not None),
@@ -100,7 +59,7 @@ def _types_column(types: Collection[str] | None) -> str:
 class Listener:
     """Notifies a tick of runs that are committed, on the connection of its main loop, until that connection is lost.
 
-    ``descriptor`` and ``look_seconds`` are those of ``notify.Notifier``.
+    ``descriptor`` and ``look_seconds`` are those of ``drivers.notify.Notifier``.
     """
 
     def __init__(self, database: Database) -> None:

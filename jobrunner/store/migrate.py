@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from sqlalchemy import Connection, column, exc, func, select, table, text
+from sqlalchemy import Connection as EngineConnection
+from sqlalchemy import NullPool, create_engine, exc, func, select
 
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
+from jobrunner.store.check import number_of
+from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.database import Database
-from jobrunner.store.dialect.connections import check_version, checkpoint, file_preparation
-from jobrunner.store.dialect.statements import lock_migrations, stay_with
-from jobrunner.store.location import Location
-from jobrunner.store.schema import job_runs, job_state
-from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.drivers import locks
+from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
+from jobrunner.store.location import Location, of_file
+from jobrunner.store.schema import job_runs
+from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 
 
 def migrate(database: Database) -> bool:
@@ -30,7 +32,7 @@ def migrate(database: Database) -> bool:
     if database.location.is_missing():
         return create_file(database)
     with _reported_in_one_line(database):
-        database.prepare()
+        _set_wal(database)
         return database.write(_upgrade)
 
 
@@ -53,14 +55,14 @@ def create_file(database: Database) -> bool:
     """
     final = database.location.file
     assert final is not None
-    temporary = final.with_name(f".{final.name}.{secrets.token_hex(8)}")
+    temporary = final.with_name(f".{final.name}.{os.urandom(8).hex()}")
     try:
         make_private(final.parent)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
         raise DatabaseUnavailable(f"cannot create the database {final}: {error.strerror}") from None
     try:
-        _fill(Database(Location(database.location.url, temporary), patience=database.waits))
+        _fill(Database(of_file(temporary), patience=database.waits))
         os.link(temporary, final)
         return True
     except FileExistsError:
@@ -77,44 +79,41 @@ def create_file(database: Database) -> bool:
 
 def _fill(database: Database) -> None:
     try:
-        database.prepare()
+        _set_wal(database)
         database.write(_upgrade)
         # Only the file itself is linked, so everything in its log must be moved into it.
-        checkpoint(database.connect())
+        database.outside(lambda connection: cast(FileConnection, connection).checkpoint())
     finally:
         database.close()
-
-
-def check_schema(connection: Connection) -> None:
-    """Raise SchemaMismatch unless this code and the schema fit. Expects any transaction."""
-    revision: str | None = connection.execute(
-        select(column("version_num")).select_from(table(VERSION_TABLE))
-    ).scalar_one_or_none()
-    if revision is None or _number(revision) < SCHEMA_REVISION:
-        raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
-    oldest = connection.execute(select(job_state.c.oldest_code)).scalar_one()
-    if oldest > CODE_LEVEL:
-        raise SchemaMismatch("the database's schema is too new for this jobrunner; upgrade jobrunner")
 
 
 def migration_sql(location: Location) -> str:
     """The SQL that creates the whole schema, for a person to run. Needs no database."""
     name = "postgresql" if location.file is None else "sqlite"
-    output = io.StringIO(file_preparation(name))
+    output = io.StringIO(f"{WAL};\n\n" if name == "sqlite" else "")
     output.seek(0, io.SEEK_END)
     _run("upgrade", "head", sql=True, dialect_name=name, output=output)
     return output.getvalue()
 
 
 def _upgrade(connection: Connection) -> bool:
-    check_version(connection)
-    before = _locked_version(connection)
-    _run("upgrade", "head", connection=connection)
+    if connection.database == "sqlite":
+        check_version()
+    with engine_on(connection) as engine:
+        before = _locked_version(connection, engine)
+        _run("upgrade", "head", connection=engine)
     return before != SCHEMA_REVISION
 
 
 def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
-    before = _locked_version(connection)
+    with engine_on(connection) as engine:
+        return _downgrade_on(connection, engine, version, location, delete_data)
+
+
+def _downgrade_on(
+    connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
+) -> bool:
+    before = _locked_version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
     if version == before:
@@ -126,26 +125,64 @@ def _downgrade(connection: Connection, version: int, location: Location, delete_
             f"to go down from schema {before} to {version} deletes {lost} in {location.label}"
             f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
         )
-    _run("downgrade", f"{version:04}" if version else "base", connection=connection)
+    _run("downgrade", f"{version:04}" if version else "base", connection=engine)
     if version == 0:
-        connection.execute(text(f"DROP TABLE {VERSION_TABLE}"))
+        connection.execute(f"DROP TABLE {VERSION_TABLE}")
     return True
 
 
-def _locked_version(connection: Connection) -> int:
+def _locked_version(connection: Connection, engine: EngineConnection) -> int:
     """The version of the schema, or 0 for none. No other migration can change it until this transaction ends."""
     from alembic.migration import MigrationContext
 
-    lock_migrations(connection)
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    locks.lock_migrations(connection)
+    context = MigrationContext.configure(engine, opts={"version_table": VERSION_TABLE})
     revision = context.get_current_revision()
-    version = 0 if revision is None else _number(revision)
+    version = 0 if revision is None else number_of(revision)
     if version:
         # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
-        stay_with(connection, VERSION_TABLE)
+        locks.stay_with(connection, VERSION_TABLE)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version
+
+
+@contextmanager
+def engine_on(connection: Connection) -> Iterator[EngineConnection]:
+    """The open connection and its transaction for SQLAlchemy, which Alembic needs. Its errors become ours."""
+    driver = "sqlite" if connection.database == "sqlite" else "postgresql+psycopg"
+    # Otherwise SQLAlchemy asks the server for the type hstore first.
+    options = {} if connection.database == "sqlite" else {"use_native_hstore": False}
+    engine = create_engine(f"{driver}://", creator=lambda: _Lent(connection.driver), poolclass=NullPool, **options)
+    try:
+        with engine.connect() as lent:
+            yield lent
+    except exc.DBAPIError as error:
+        raise connection.raised(cast(Exception, error.orig)) from error
+
+
+class _Lent:
+    """A driver's connection whose transaction SQLAlchemy neither commits nor rolls back, and that it does not close."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def commit(self) -> None:
+        """Do nothing: ``Database`` commits."""
+
+    def rollback(self) -> None:
+        """Do nothing: ``Database`` rolls back."""
+
+    def close(self) -> None:
+        """Do nothing: ``Database`` closes the connection."""
+
+
+def _set_wal(database: Database) -> None:
+    if database.location.file is not None:
+        database.outside(lambda connection: cast(FileConnection, connection).set_wal())
 
 
 @contextmanager
@@ -153,17 +190,11 @@ def _reported_in_one_line(database: Database) -> Iterator[None]:
     """Report an error in one line: a name may be taken, or an application's view may use our tables."""
     try:
         yield
-    except exc.DBAPIError as error:
+    except DriverError as error:
         reason = str(error.orig).strip().partition("\n")[0]
         raise JobrunnerError(
             f"the database {database.location.label} refused the migration and is as it was: {reason}"
         ) from None
-
-
-def _number(revision: str) -> int:
-    if not revision.isdigit():
-        raise SchemaMismatch(f"the table {VERSION_TABLE} does not hold a version of jobrunner's schema")
-    return int(revision)
 
 
 def _run(direction: Literal["upgrade", "downgrade"], revision: str, *, sql: bool = False, **attributes: Any) -> None:

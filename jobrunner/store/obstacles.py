@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
-from jobrunner.store.holding import RUNNING
+from jobrunner.store.connection import Connection
 from jobrunner.store.records import ReadDefinition
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
+from jobrunner.store.statements.holding import RUNNING
 from jobrunner.text import iso_instant
 
 # A clock may step back a little. The slots in that time have been handled already.

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, literal_column, select
+from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions
-from jobrunner.store.backpressure import WAITING
+from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
+from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.views import job_claimable
 
 MOST_COUNTED = 100_000

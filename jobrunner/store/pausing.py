@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection
-
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
+from jobrunner.store.connection import Connection
 from jobrunner.store.due_slots import Changed, skip_events, unhandled_slots, write
 from jobrunner.store.obstacles import is_ahead
 from jobrunner.store.records import ReadDefinition, read

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
+from jobrunner.store.connection import Connection
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_runs
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Executable, literal_column, or_, select, true
 
 from jobrunner.model import Declaration
 from jobrunner.store import audit, edits
+from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import read_statement
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.statements import inserting, lock_named_row
+from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import now
+from jobrunner.store.drivers.locks import lock_named_row
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
-from jobrunner.store.schema import job_definitions, job_locks
+from jobrunner.store.schema import job_definitions
 
 
 def hold(connection: Connection) -> None:
     """Let only one ``apply`` run at a time: two versions of an application may be deployed at once."""
-    lock_named_row(connection, job_locks, "declarations")
+    lock_named_row(connection, "declarations")
 
 
 def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> Sequence[ReadDefinition]:
@@ -32,7 +34,10 @@ def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> 
     """
     columns = job_definitions.c
     given = rows("given", {"name": columns.name.type})
-    wanted = or_(columns.name.in_(select(given.c.name)), columns.source.in_(["code", "file"]))
+    wanted = or_(
+        columns.name.in_(select(given.c.name)),
+        columns.source.in_([literal_column(f"'{each}'") for each in ("code", "file")]),
+    )
     statement = read_statement().where(wanted).order_by(columns.id)
     if lock:
         statement = statement.with_for_update()
@@ -51,9 +56,7 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
         values = {**edits.columns_of(each), "name": each.name, **edits.owner_of(each), **times}
         planned = plan(definition_of({**unseen, **values}), at)
         added.append({**values, "next_run_at": planned.next_run_at, "last_error": planned.problem})
-    columns = job_definitions.c
-    statement = inserting(connection.dialect.name, job_definitions).on_conflict_do_nothing()
-    found = connection.execute(statement.returning(columns.id, columns.name), added)
+    found = connection.execute(_insert_statement(connection.database, tuple(added[0])), {"given": added})
     ids = {row.name: row.id for row in found}
     audit.record(
         connection,
@@ -64,3 +67,13 @@ def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: s
         ],
     )
     return [each.name for each in new if each.name not in ids]
+
+
+def _insert_statement(database: str, names: tuple[str, ...]) -> Executable:
+    columns = job_definitions.c
+    given = rows("given", {name: columns[name].type for name in names})
+    # WHERE true, because without a WHERE SQLite reads the ON of ON CONFLICT as part of a join.
+    source = select(*(given.c[name] for name in names)).where(true())
+    inserted = inserting(database, job_definitions).from_select(list(names), source).on_conflict_do_nothing()
+    statement: Executable = inserted.returning(columns.id, columns.name)
+    return statement

@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, Select, Table
+from sqlalchemy import Column, Select, Table
+
+from jobrunner.store.connection import Connection
 
 T = TypeVar("T")
 
@@ -24,7 +26,7 @@ def read(
     connection: Connection, kind: type[T], statement: Select[Any], parameters: dict[str, Any] | None = None
 ) -> list[T]:
     """The rows of a statement whose columns are the fields of this kind of record."""
-    return [kind(**row._asdict()) for row in connection.execute(statement, parameters)]
+    return [kind(**row._asdict()) for row in connection.execute(statement, parameters or {})]
 
 
 @dataclass(frozen=True)

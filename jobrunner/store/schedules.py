@@ -10,15 +10,12 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, select, update
-
 from jobrunner.model import Definition, SlotPolicy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
-from jobrunner.store.dialect.values import now
-from jobrunner.store.schema import job_definitions
-from jobrunner.store.views import job_expandable
+from jobrunner.store.connection import Connection
+from jobrunner.store.statement import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +47,12 @@ class Plan(Protocol):
 
 def expandable(connection: Connection, limit: int) -> list[int]:
     """The ids of definitions that may have a slot to expand, the longest due first."""
-    columns = job_expandable.c
-    statement = select(columns.id).order_by(columns.next_run_at, columns.id).limit(limit)
-    return list(connection.execute(statement).scalars())
+    return connection.execute(Prepared("schedules.expandable"), {"limit": limit}).scalars()
 
 
 def note_refused(connection: Connection, definition_id: int, problem: str) -> Expanded:
     """Like ``record_problem``, for a definition whose row or runs the database refuses."""
-    statement = select(job_definitions, now().label("now")).where(job_definitions.c.id == definition_id)
-    row = connection.execute(statement).mappings().one()
+    (row,) = connection.execute(Prepared("schedules.definition"), {"definition_id": definition_id}).mappings()
     return record_problem(connection, definition_of(row), problem, row["now"])
 
 
@@ -66,19 +60,14 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
     """Store why a definition cannot be expanded, and write an event if the problem is new."""
     is_new = definition.last_error != problem
     if is_new:
-        connection.execute(
-            update(job_definitions)
-            .where(job_definitions.c.id == definition.id)
-            .values(last_error=problem, updated_at=at)
-        )
+        values = {"definition_id": definition.id, "problem": problem, "at": at}
+        connection.execute(Prepared("schedules.set_problem"), values)
         audit.write(connection, [audit.event("tick", "cannot expand", definition.id, {"problem": problem}, at)])
     return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
 
 
 _POLICY = tuple(each.name for each in fields(SlotPolicy))
 _OWN = tuple(each.name for each in fields(Definition) if each.name != "policy")
-READ = (*_OWN, *_POLICY)
-"""The columns that ``definition_of`` reads."""
 
 
 def definition_of(row: Any) -> Definition:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
 from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
+from jobrunner.store.versions import RUNNING_KEY
 
 metadata = MetaData(
     naming_convention={
@@ -64,7 +65,6 @@ def _partial(name: str, *columns: ColumnElement[Any], where: TextClause, unique:
 
 
 _IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
-RUNNING_KEY = "job_runs_key_running"
 
 job_state = Table(
     "job_state",

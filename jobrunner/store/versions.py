@@ -7,3 +7,5 @@ SCHEMA_REVISION = 1
 CODE_LEVEL = 1
 """The level of this code. The database stores the oldest level that its schema fits."""
 VERSION_TABLE = "job_schema_version"
+RUNNING_KEY = "job_runs_key_running"
+"""The unique index that keeps two runs with one concurrency key from being at work at once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -171,7 +171,7 @@ class Claimer:
     def _request(self, wanted: Wanted) -> ClaimRequest:
         return ClaimRequest(
             owner=self._context.owner,
-            token=secrets.token_hex(16),
+            token=os.urandom(16).hex(),
             policies=wanted.policies,
             limit=min(wanted.limit, self._batch_size.size, _MOST_HELD - len(self._hand)),
             permits=self._config.concurrency,

@@ -14,11 +14,10 @@ from jobrunner.model import Definition
 from jobrunner.schedules import slot_plan
 from jobrunner.schedules.declare import check
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
-from jobrunner.store import expansion, schedules, ticks
+from jobrunner.store import expansion, schedules
 from jobrunner.store.database import Connection
 from jobrunner.store.schedules import Expanded
 from jobrunner.text import one_line
-from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext
 
 T = TypeVar("T")
@@ -48,14 +47,7 @@ def plan(
 
 def expand(context: TickContext) -> None:
     """Expand every definition that is due. One that cannot be read is recorded and skipped."""
-    # The limits of commands are known here; those of handlers come with the first handshake. An idle tick does not
-    # write them, because every caller that enqueues declares the limits that it knows, too.
-    if context.config.commands:
-        is_due: bool = context.database.read(ticks.is_anything_due)
-        if is_due:
-            declare_limits(context, [command.policy for command in context.config.commands.values()])
-    if context.database.read(lambda connection: schedules.expandable(connection, 1)):
-        _Expander(context).expand()
+    _Expander(context).expand()
 
 
 class _Expander:

@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from jobrunner.errors import DatabaseHeld
-from jobrunner.worker import deadlines, expansion, pruning, recovery
+from jobrunner.store import ticks
+from jobrunner.worker import deadlines, pruning, recovery
+from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext
+
+
+def expand(context: TickContext) -> None:
+    """Expand every definition that is due."""
+    # The limits of commands are known here; those of handlers come with the first handshake. An idle tick does not
+    # write them, because every caller that enqueues declares the limits that it knows, too.
+    if context.config.commands:
+        is_due: bool = context.database.read(ticks.is_anything_due)
+        if is_due:
+            declare_limits(context, [command.policy for command in context.config.commands.values()])
+    if context.database.read(ticks.is_any_expandable):
+        # Most ticks have no slot to expand, and need no calendar.
+        from jobrunner.worker import expansion
+
+        expansion.expand(context)
+
 
 _STEPS: Mapping[str, Callable[[TickContext], None]] = {
     "recover": recovery.recover,
     # Before the expansion, so that an overdue run does not block a new slot.
     "deadlines": deadlines.end_overdue,
-    "expand": expansion.expand,
+    "expand": expand,
     # Before the runs, because a busy tick works on runs until its end, and the tables of a busy queue grow fastest.
     "prune": pruning.prune,
 }
@@ -40,4 +58,4 @@ def prepare(context: TickContext) -> None:
     """The steps that a listening tick repeats while no handler is at work."""
     recovery.recover(context)
     deadlines.end_overdue(context)
-    expansion.expand(context)
+    expand(context)

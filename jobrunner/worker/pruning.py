@@ -6,7 +6,7 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
-from jobrunner.store import ticks
+from jobrunner.store import retention, ticks
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
@@ -23,7 +23,7 @@ def prune(context: TickContext) -> None:
     batch = BatchSize(_MOST_PRUNED, context.config.lease, first=_FIRST_PRUNED)
     kept: set[int] = set()
     while (began_at := clock.elapsed()) < ends_at:
-        work = partial(ticks.prune, keep=context.config.keep, limit=batch.size, besides=frozenset(kept))
+        work = partial(retention.prune, keep=context.config.keep, limit=batch.size, besides=frozenset(kept))
         try:
             pruned = context.database.write(work)
         except Exception as error:

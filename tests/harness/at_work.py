@@ -4,12 +4,11 @@ import subprocess
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection
-
 from harness import App, Commands, Database, wait_for
 from harness.invariants import insert_runs
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import Lease, Owner
+from jobrunner.store.connection import Connection
 from jobrunner.store.finalize import Ended, Refusal, finalize_all
 
 OWNER = Owner("here", "here:1:a")

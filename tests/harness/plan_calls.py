@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -14,6 +14,7 @@ from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRan
 from jobrunner.store import (
     admin,
     backpressure,
+    check,
     claims,
     deadlines,
     enqueue,
@@ -26,10 +27,12 @@ from jobrunner.store import (
     listen,
     overlap,
     raw_driver,
+    retention,
     schedules,
     ticks,
 )
 from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
@@ -57,13 +60,13 @@ def claiming(**changes: Any) -> Call:
 
 
 def idle_statement(words: dict[str, str]) -> Call:
-    values = (OWNER.host, OWNER.name, "1")
-    return lambda connection: connection.exec_driver_sql(idle.statement(words), values)
+    values: Any = (OWNER.host, OWNER.name, "1")
+    return lambda connection: connection._send(idle.statement(words), values)
 
 
 def pruning(*names: str) -> Call:
     keep = {name: timedelta(days=1) if name in names else timedelta(days=5000) for name in KEPT}
-    return lambda connection: ticks.prune(connection, keep)
+    return lambda connection: retention.prune(connection, keep)
 
 
 def words_of(store_name: str) -> dict[str, str]:
@@ -79,7 +82,7 @@ def waiting_run(connection: Connection) -> int:
 
 
 def _first(connection: Connection, condition: str) -> int:
-    found = connection.exec_driver_sql(f"SELECT id FROM job_runs WHERE {condition} LIMIT 1").scalar_one_or_none()
+    found = connection.execute(f"SELECT id FROM job_runs WHERE {condition} LIMIT 1").scalar_one_or_none()
     return found or 0
 
 
@@ -116,7 +119,9 @@ def told_of(at: datetime, *, skipped: int = 0, problem: str | None = None) -> Ex
 
 
 IDLE: dict[str, Call] = {
+    "check.check_schema": check.check_schema,
     "ticks.is_anything_due": ticks.is_anything_due,
+    "ticks.is_any_expandable": ticks.is_any_expandable,
     "ticks.is_quarantined_due": ticks.is_quarantined_due,
     "expiries.expired_runs": expiries.expired_runs,
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
@@ -147,7 +152,7 @@ BUSY: dict[str, Call] = {
     "expiries.recover some": lambda connection: expiries.recover(connection, 20, only=range(2_000_021, 2_000_041)),
     "expiries.held_runs": lambda connection: expiries.held_runs(connection, [OWNER.name]),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
-    "ticks.prune nothing old": pruning(),
+    "retention.prune nothing old": pruning(),
     "enqueue.enqueue": lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")),
     "enqueue.enqueue with a key": lambda connection: enqueue.enqueue(
         connection, NewRun("known", "{}", idempotency_key="k")
@@ -180,7 +185,7 @@ BUSY: dict[str, Call] = {
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
-OLD: dict[str, Call] = {f"ticks.prune {name}": pruning(name) for name in KEPT}
+OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",

@@ -1,16 +1,16 @@
 """Shared by the tests of query plans: counts the rows that a statement examines, and inserts a long history."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event
 
 from harness import Database
+from harness.statements import before_statements
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 
 MOST_ROWS = 400
@@ -172,23 +172,14 @@ def shown(plan: dict[str, Any]) -> str:
     )
 
 
-@contextmanager
-def listening(store: Store, listener: Callable[..., None]) -> Iterator[None]:
-    event.listen(store._engine, "before_cursor_execute", listener)
-    try:
-        yield
-    finally:
-        event.remove(store._engine, "before_cursor_execute", listener)
-
-
 def costs(store: Store, call: str, work: Callable[[Connection], Any]) -> list[Cost]:
     """What each statement of a call examines on PostgreSQL. The call is undone."""
     found: list[Cost] = []
 
-    def explain(_: Any, cursor: psycopg.Cursor[Any], statement: str, parameters: Any, *__: Any) -> None:
+    def explain(asked: Connection, statement: str, parameters: Any) -> None:
         if "advisory" in statement or statement.startswith(("SET", "SAVEPOINT", "RELEASE")):
             return
-        connection = cursor.connection
+        connection: psycopg.Connection[Any] = asked.driver
         connection.execute("SAVEPOINT explained")
         answer = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", parameters).fetchone()
         connection.execute("ROLLBACK TO explained")
@@ -201,7 +192,7 @@ def costs(store: Store, call: str, work: Callable[[Connection], Any]) -> list[Co
         work(connection)
         raise Undone
 
-    with listening(store, explain), pytest.raises(Undone):
+    with before_statements(store, explain), pytest.raises(Undone):
         store.write(undo)
     assert found, f"{call} sent nothing"
     return found

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import delete, select
 
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
 from jobrunner.model import Lease, Owner, Policy
 from jobrunner.store import admin
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dialect.values import now
 from jobrunner.store.location import locate

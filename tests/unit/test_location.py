@@ -43,5 +43,6 @@ HOSTS = {
 def test_several_hosts_are_all_tried_as_other_programs_do(url: str) -> None:
     hosts, label = HOSTS[url]
     found = locate(url)
-    assert found.url.query["host"] == hosts
+    ports = (f":{port}" if port else "" for port in found.options["port"].split(","))
+    assert tuple(map("".join, zip(found.options["host"].split(","), ports, strict=True))) == hosts
     assert found.label == label

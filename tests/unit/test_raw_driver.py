@@ -7,12 +7,10 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import event
 
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.store import raw_driver
-from jobrunner.store.dialect.connections import open_engine
-from jobrunner.store.location import locate
+from jobrunner.store import full_url, raw_driver
+from jobrunner.store.location import Location, locate
 from jobrunner.store.waits import PROBE
 
 READ = [
@@ -52,18 +50,8 @@ LEFT_ALONE = [
 
 def options_in_full(url: str) -> dict[str, Any]:
     """What SQLAlchemy would give to psycopg."""
-    engine = open_engine(locate(url), waits=PROBE)
-    given: dict[str, Any] = {}
-
-    def note(_: Any, __: Any, ___: Any, parameters: dict[str, Any]) -> None:
-        given.update(parameters)
-        raise ConnectionAbortedError
-
-    event.listen(engine, "do_connect", note)
-    with pytest.raises(ConnectionAbortedError):
-        engine.connect()
-    given.pop("context", None)
-    return given
+    _, _, found = full_url.read(url)
+    return found | raw_driver.connection_options(PROBE, given=found)
 
 
 def options(url: str) -> dict[str, Any]:
@@ -74,6 +62,7 @@ def options(url: str) -> dict[str, Any]:
 @pytest.mark.parametrize("url", READ)
 def test_raw_driver_reads_a_plain_url_like_sqlalchemy(url: str) -> None:
     assert options(url) == options_in_full(url)
+    assert locate(url) == Location(*full_url.read(url.strip()))
 
 
 @pytest.mark.parametrize("url", LEFT_ALONE)
@@ -118,7 +107,7 @@ def test_raw_driver_reads_no_url_differently(text: str) -> None:
 def test_raw_driver_opens_the_same_sqlite_file(url: str, read: bool) -> None:
     file = raw_driver.file_of(url)
     assert (file is not None) == read
-    assert file is None or file == locate(url).file
+    assert file is None or file == full_url.read(url)[0]
 
 
 def test_raw_driver_opens_a_file_of_any_name(tmp_path: Path) -> None:

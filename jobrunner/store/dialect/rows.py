@@ -7,10 +7,7 @@ as one JSON text, so that nothing is compiled or expanded per row.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from sqlalchemy import JSON, Dialect, TableValuedAlias, Text, bindparam, column
@@ -18,9 +15,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from jobrunner.store.dialect.values import UtcTime
+from jobrunner.store.dialect.values import kind_of
+from jobrunner.store.encoding import Rows, encoder
 
-Rows: TypeAlias = Iterable[Mapping[str, Any]]
 Columns: TypeAlias = Mapping[str, TypeEngine[Any]]
 
 
@@ -31,11 +28,11 @@ def rows(name: str, columns: Columns) -> TableValuedAlias:
     INSERT of a single row would store them. Texts must be storable. The rows keep the order of the list unless the
     statement joins or sorts them. Build it once with its statement, because each call makes another parameter.
     """
-    listed = _Recordset(bindparam(name, type_=_AsJson(tuple(columns.items()))))
+    listed = _Recordset(bindparam(name, type_=ListOfRows(tuple(columns.items()))))
     return listed.table_valued(*(column(key, type_) for key, type_ in columns.items()), name=name)
 
 
-class _AsJson(TypeDecorator[Rows]):
+class ListOfRows(TypeDecorator[Rows]):
     """The parameter: a JSON array with an object for each row."""
 
     impl = Text
@@ -46,33 +43,10 @@ class _AsJson(TypeDecorator[Rows]):
         self.columns = columns
 
     def process_bind_param(self, value: Rows | None, dialect: Dialect) -> str:
-        """The JSON text of all rows."""
-        names = [name for name, _ in self.columns]
-        encoders = [(name, encode) for name, type_ in self.columns if (encode := _encoder(type_, dialect))]
-        listed = []
-        for row in value or ():
-            # A missing key is NULL too, and shorter.
-            encoded = {name: cell for name in names if (cell := row.get(name)) is not None}
-            for name, encode in encoders:
-                if name in encoded:
-                    encoded[name] = encode(encoded[name])
-            listed.append(encoded)
-        return _to_json(listed)
-
-
-_to_json = json.JSONEncoder(separators=(",", ":")).encode
-
-
-def _encoder(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
-    if isinstance(type_, UtcTime):
-        return partial(_instant, type_, dialect)
-    # As a text inside the text. Otherwise SQLite would parse the value and round its large numbers.
-    return json.dumps if isinstance(type_, JSON) else None
-
-
-def _instant(type_: UtcTime, dialect: Dialect, at: Any) -> Any:
-    stored = type_.process_bind_param(at, dialect)
-    return stored.isoformat() if isinstance(stored, datetime) else stored
+        """The JSON text of all rows, for a connection of SQLAlchemy."""
+        encode = encoder(tuple((name, kind_of(type_)) for name, type_ in self.columns), dialect.name)
+        assert encode is not None
+        return str(encode(value))
 
 
 class _Recordset(FunctionElement[Any]):

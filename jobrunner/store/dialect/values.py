@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import JSON, REAL, BigInteger, Dialect, Float, Integer, SmallInteger, String, Text
+from sqlalchemy import JSON, REAL, BigInteger, Boolean, Dialect, Float, Integer, SmallInteger, String, Text
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
+from jobrunner.store.encoding import decoder, encoder, microseconds
 from jobrunner.store.raw_driver import POSTGRESQL_NOW, POSTGRESQL_WORDS, SQLITE_NOW, SQLITE_WORDS
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 # STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
 # clock_timestamp() would be a filter. Tests change only the setting.
@@ -40,24 +36,14 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else TIMESTAMP(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """The stored value. Refuses a naive datetime, because a wrong guess of its zone would change the instant."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a naive datetime has no instant; give it a time zone")
-        return _microseconds(value) if dialect.name == "sqlite" else value
+        """The stored value, for a connection of SQLAlchemy."""
+        encode = encoder("instant", dialect.name)
+        return value if value is None or encode is None else encode(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """The datetime, always aware and in UTC."""
-        if value is None:
-            return None
-        if dialect.name == "sqlite":
-            return _EPOCH + timedelta(microseconds=value)
-        return cast(datetime, value).astimezone(UTC)
-
-
-def _microseconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MICROSECOND
+        decode = decoder("instant", dialect.name)
+        return cast("datetime | None", value if value is None or decode is None else decode(value))
 
 
 class _JsonText(JSON):
@@ -85,32 +71,13 @@ def short_text(length: int) -> String:
     return String(length).with_variant(Text(), "sqlite")
 
 
-def read_text(data: bytes) -> str:
-    """The value of a text column of SQLite. Another program may have written Latin-1, and no CHECK can refuse that."""
-    return data.decode("utf-8", "replace")
-
-
-def read_json(data: str | bytes) -> Any:
-    """The value, or its text if Python cannot represent the value: a number too large or a nesting too deep.
-
-    Only a row written by SQL has such a value. It is refused later, like any payload that is no object.
-    """
-    text = data if isinstance(data, str) else data.decode()
-    try:
-        return _JSON.decode(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(text)
-    return number
-
-
-# Infinity would be printed in a form that no other program can read.
-_JSON = json.JSONDecoder(parse_float=_finite)
+def kind_of(type_: TypeEngine[Any]) -> str | None:
+    """How values of a column are stored and read (``encoding``)."""
+    if isinstance(type_, UtcTime):
+        return "instant"
+    if isinstance(type_, JSON):
+        return "json"
+    return "boolean" if isinstance(type_, Boolean) else None
 
 
 class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
@@ -205,7 +172,7 @@ def readable(dialect_name: str, instants: Iterable[str], json_columns: Iterable[
     PostgreSQL knows infinity, and years that Python does not; SQLite takes any text for JSON.
     """
     is_sqlite = dialect_name == "sqlite"
-    first, last = ((_microseconds(each) if is_sqlite else f"'{each}'") for each in (FIRST_INSTANT, LAST_INSTANT))
+    first, last = ((microseconds(each) if is_sqlite else f"'{each}'") for each in (FIRST_INSTANT, LAST_INSTANT))
     within = [f"{name} BETWEEN {first} AND {last}" for name in instants]
     valid = [f"({name} IS NULL OR json_valid({name}))" for name in json_columns] if is_sqlite else []
     return " AND ".join(within + valid)

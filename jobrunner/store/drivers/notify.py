@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from typing import Any
 
-from sqlalchemy import Connection, text
+from jobrunner.store.connection import Connection
 
 _CHANNEL = "jobrunner"
 _LOCK = "720615, 0"
@@ -57,8 +57,8 @@ class Notifier(ABC):
     look_seconds: float | None = None
 
     def __init__(self, connection: Connection) -> None:
-        self._driver: Any = connection.connection.driver_connection
-        self._error = connection.dialect.loaded_dbapi.Error
+        self._driver = connection.driver
+        self._error = connection.error_type
 
     @abstractmethod
     def notifications(self) -> int:
@@ -79,13 +79,12 @@ class Notifier(ABC):
 
 def open_notifier(connection: Connection) -> Notifier:
     """A notifier on this connection. Expects a transaction. Notifications start after its COMMIT."""
-    if connection.dialect.name == "sqlite":
+    if connection.database == "sqlite":
         return _CommitCounter(connection)
-    driver: Any = connection.connection.driver_connection
-    if connection.scalar(text("SELECT pg_backend_pid()")) != driver.pgconn.backend_pid:
+    if connection.execute("SELECT pg_backend_pid()").scalar_one() != connection.driver.pgconn.backend_pid:
         # A pooler, which invents the number. There a lock of the session would be lost, or left to another client.
         return _NoNotifications(connection)
-    connection.execute(text(f"LISTEN {_CHANNEL}"))
+    connection.execute(f"LISTEN {_CHANNEL}")
     notifier = _Notifications(connection)
     notifier.resume(connection)
     return notifier
@@ -129,13 +128,13 @@ class _Notifications(_NoNotifications):
         return super().notifications() + received
 
     def pause(self, connection: Connection) -> None:
-        connection.execute(text(f"SELECT pg_advisory_unlock_shared({_LOCK})"))
+        connection.execute(f"SELECT pg_advisory_unlock_shared({_LOCK})")
 
     def resume(self, connection: Connection) -> None:
-        connection.execute(text(f"SELECT pg_advisory_lock_shared({_LOCK})"))
+        connection.execute(f"SELECT pg_advisory_lock_shared({_LOCK})")
 
     def remove(self, connection: Connection) -> None:
-        connection.execute(text(f"UNLISTEN {_CHANNEL}"))
+        connection.execute(f"UNLISTEN {_CHANNEL}")
 
     def close(self) -> None:
         super().close()
@@ -152,7 +151,7 @@ class _CommitCounter(Notifier):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._path = str(connection.scalar(text("SELECT file FROM pragma_database_list WHERE name = 'main'")))
+        self._path = str(connection.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar_one())
         self._file = _identity(self._path)
         self._version: int | None = None
 

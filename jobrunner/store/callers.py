@@ -1,0 +1,148 @@
+"""The caller's own connection, for a few statements inside the transaction that is open on it.
+
+On a connection of a driver, an ``ExternalConnection``, compiled statements run without SQLAlchemy. That is faster, and
+the caller's request waits for the enqueue.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+from jobrunner.errors import UsageError
+from jobrunner.store.connection import NO_VALUES, DriverExecutor, Executor, Result
+from jobrunner.store.statement import Statement, Values, core
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import psycopg
+    from sqlalchemy import Connection as EngineConnection
+    from sqlalchemy.orm import Session, scoped_session
+
+
+class DjangoConnection(Protocol):
+    """``django.db.connection``, or one of ``django.db.connections``."""
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection; None before the first use."""
+
+    def ensure_connection(self) -> None:
+        """Connect unless that has been done."""
+
+
+Transaction: TypeAlias = (
+    "EngineConnection | Session | scoped_session[Any] | psycopg.Connection[Any] | sqlite3.Connection | DjangoConnection"
+)
+
+
+def connection_of_caller(transaction: Transaction) -> Executor:
+    """The connection for the statements. The caller begins and ends its transaction.
+
+    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and the
+    driver will not open one (autocommit), and for anything that is not a connection.
+    """
+    given: Any = transaction
+    # Not imported here, nor below: whoever has such a connection has imported its library.
+    if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
+        return SqlalchemyConnection(given)
+    if hasattr(given, "run_sync"):
+        raise UsageError(
+            f"cannot enqueue through {_name_of(given)} directly; write:"
+            " await connection_or_session.run_sync(lambda each: HANDLER.enqueue(each, ...))"
+        )
+    if hasattr(given, "ensure_connection"):
+        given.ensure_connection()
+        given = given.connection
+    driver: type = type(given)
+    if kind := _kind_of(driver):
+        return _begun(kind(given))
+    if callable(getattr(given, "connection", None)):
+        session: Session = given
+        return SqlalchemyConnection(session.connection())
+    raise UsageError(
+        f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
+        " Django that your transaction is open on"
+    )
+
+
+class SqlalchemyConnection(Executor):
+    """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
+
+    def __init__(self, connection: EngineConnection) -> None:
+        self._connection = connection
+        self.database = connection.dialect.name
+
+    def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
+        assert not isinstance(statement, str)
+        result = self._connection.execute(core(statement), values)
+        rows: list[Any] = list(result.all()) if result.returns_rows else []
+        return Result(rows, result.rowcount)
+
+
+class ExternalConnection(DriverExecutor):
+    """A connection of a driver. Errors are the driver's own."""
+
+    driver_module: ClassVar[str]
+
+    @abstractmethod
+    def begins_by_itself(self) -> bool:
+        """Whether a transaction is open, or the driver opens one before it writes."""
+
+
+class _SqliteConnection(ExternalConnection):
+    database = "sqlite"
+    driver_module = "sqlite3"
+
+    def begins_by_itself(self) -> bool:
+        legacy = -1  # sqlite3.LEGACY_TRANSACTION_CONTROL, from Python 3.12 on
+        autocommit = getattr(self.driver, "autocommit", legacy)
+        if self.driver.in_transaction:
+            return True
+        return self.driver.isolation_level is not None if autocommit == legacy else not autocommit
+
+    def _send(self, text: str, parameters: Values) -> Any:
+        cursor = self.driver.cursor()
+        # Tuples, whatever the owner made of the rows of the connection.
+        cursor.row_factory = None
+        return cursor.execute(text, parameters)
+
+
+class _PsycopgConnection(ExternalConnection):
+    database = "postgresql"
+    driver_module = "psycopg"
+
+    def begins_by_itself(self) -> bool:
+        idle = 0  # psycopg.pq.TransactionStatus.IDLE
+        return not self.driver.autocommit or self.driver.info.transaction_status != idle
+
+    def _send(self, text: str, parameters: Values) -> Any:
+        from psycopg.rows import tuple_row
+
+        return self.driver.cursor(row_factory=tuple_row).execute(text, parameters)
+
+
+def _begun(external: ExternalConnection) -> ExternalConnection:
+    if not external.begins_by_itself():
+        raise UsageError(
+            "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
+            " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3)"
+        )
+    return external
+
+
+@lru_cache(maxsize=64)
+def _kind_of(given: type) -> type[ExternalConnection] | None:
+    for kind in (_SqliteConnection, _PsycopgConnection):
+        # No import is needed: a caller with such a connection has imported the driver.
+        module = sys.modules.get(kind.driver_module)
+        if module is not None and issubclass(given, module.Connection):
+            return kind
+    return None
+
+
+def _name_of(given: object) -> str:
+    return f"{type(given).__module__}.{type(given).__qualname__}"

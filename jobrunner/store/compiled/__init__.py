@@ -1,0 +1,1 @@
+"""The statements of a tick for each database, written by `make statements`."""

@@ -1,0 +1,1687 @@
+"""The statements of a tick for sqlite, written by `make statements`."""
+
+STATEMENTS = {
+    ('audit.insert', ()): (
+        """INSERT INTO job_events (at, actor, action, definition_id, run_id, detail) SELECT given.at, given.actor, given.action, given.definition_id, given.run_id, given.detail
+FROM (SELECT json_extract(value, '$.at') AS at, json_extract(value, '$.actor') AS actor, json_extract(value, '$.action') AS action, json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.detail') AS detail FROM json_each(:given)) AS given""",
+        {},
+        {'given': (('at', 'instant'), ('actor', None), ('action', None), ('definition_id', None), ('run_id', None), ('detail', 'json'))},
+        (),
+    ),
+    ('backpressure.count', ()): (
+        """SELECT count(*) AS count_1
+FROM (SELECT :param_1 AS anon_2
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.status IN ('queued', 'failed')
+ LIMIT :limit OFFSET :param_2) AS anon_1""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('count', None),),
+    ),
+    ('backpressure.count_dropped', ()): (
+        """UPDATE job_types SET dropped=(job_types.dropped + :count), dropped_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_types.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('backpressure.declare', ('sqlite',)): (
+        """INSERT INTO job_types (job_type, max_waiting, when_full, updated_at) VALUES (:of_type, :new_limit, :new_when_full, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (job_type) DO UPDATE SET max_waiting = :new_limit, when_full = :new_when_full, updated_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {},
+        (),
+    ),
+    ('backpressure.limits', ()): (
+        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full
+FROM job_types
+WHERE job_types.max_waiting IS NOT NULL""",
+        {},
+        {},
+        (('job_type', None), ('max_waiting', None), ('when_full', None)),
+    ),
+    ('backpressure.lock', ()): (
+        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL RETURNING max_waiting, when_full""",
+        {},
+        {},
+        (('max_waiting', None), ('when_full', None)),
+    ),
+    ('claims.claim', (1, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (1, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (2, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_3)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (2, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_3)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (3, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_4)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (3, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_4)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (4, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_5)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (4, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_5)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (5, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_6)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (5, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_6)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (6, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_7)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (6, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_7)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (7, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_8)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (7, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_8)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (8, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_9)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (8, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_9)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (9, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_10)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (9, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_10)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (10, False, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_11)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (10, True, False)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+ LIMIT :limit OFFSET :param_11)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
+        {},
+        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.held_by_type', ()): (
+        """SELECT job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS sum_1
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('job_type', None), ('count', None), ('sum', None)),
+    ),
+    ('claims.held_under', (False,)): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('claims.held_under', (True,)): (
+        """SELECT job_runs.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('claims.return_unstarted', (False,)): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+        {'attempts_1': 1},
+        {},
+        (('id', None),),
+    ),
+    ('claims.return_unstarted', (True,)): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+        {'attempts_1': 1},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('deadlines.end', ()): (
+        """UPDATE job_runs SET status=:status, finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), error_type=:error_type, last_error=given.last_error, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.last_error') AS last_error FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {'status': 'dead', 'error_type': 'start_deadline'},
+        {'given': (('id', None), ('last_error', None))},
+        (),
+    ),
+    ('deadlines.overdue', ()): (
+        """SELECT job_overdue.id, job_overdue.definition_id, job_overdue.job_type, job_overdue.status, job_overdue.attempts, job_overdue.start_deadline_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_overdue ORDER BY job_overdue.start_deadline_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
+    ),
+    ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
+        """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('payload', None),)},
+        (('id', None),),
+    ),
+    ('enqueue.insert_many', (('job_type', 'priority'), ('idempotency_key', 'payload'))): (
+        """INSERT INTO job_runs (job_type, priority, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.idempotency_key, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('idempotency_key', None), ('payload', None))},
+        (('id', None),),
+    ),
+    ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority'))): (
+        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('idempotency_key', None), ('payload', None), ('priority', None))},
+        (('id', None),),
+    ),
+    ('enqueue.insert_of_slots', ('sqlite',)): (
+        """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING id, definition_id, scheduled_for""",
+        {},
+        {'given': (('definition_id', None), ('job_type', None), ('payload', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None))},
+        (('id', None), ('definition_id', None), ('scheduled_for', 'instant')),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :max_attempts AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :max_attempts AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :max_attempts AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :idempotency_key AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :max_attempts AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :max_attempts AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :max_attempts AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :idempotency_key AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :timeout AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, idempotency_key, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :idempotency_key AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, idempotency_key, max_attempts, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :idempotency_key AS anon_4, :max_attempts AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :timeout AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'max_attempts'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, max_attempts, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :timeout AS anon_4, :max_attempts AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :timeout AS anon_4, :idempotency_key AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, max_attempts, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :timeout AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.key', ()): (
+        """SELECT job_keys.run_id
+FROM job_keys
+WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('enqueue.key_holders', ()): (
+        """SELECT job_keys.idempotency_key, job_keys.run_id
+FROM job_keys, (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
+WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None), ('run_id', None)),
+    ),
+    ('enqueue.set_run_of_key', ()): (
+        """UPDATE job_keys SET run_id=:run_id_of_key WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key RETURNING run_id""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('enqueue.set_runs_of_keys', ()): (
+        """UPDATE job_keys SET run_id=given.run_id FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id FROM json_each(:given)) AS given WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
+        (),
+    ),
+    ('enqueue.take_key', ('sqlite',)): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('enqueue.take_keys', ('sqlite',)): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None),),
+    ),
+    ('expansion.limited_types', ()): (
+        """SELECT job_types.job_type
+FROM job_types
+WHERE job_types.max_waiting IS NOT NULL AND job_types.job_type IN (SELECT given.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None),),
+    ),
+    ('expansion.lock', ()): (
+        """SELECT job_expandable.id
+FROM job_expandable
+WHERE (job_expandable.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_expandable.next_run_at, job_expandable.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('expansion.lock_one', ()): (
+        """SELECT job_expandable.id
+FROM job_expandable
+WHERE job_expandable.id = :definition_id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('expansion.move', ()): (
+        """UPDATE job_definitions SET runs_made=(job_definitions.runs_made + given.runs_made), last_slot_at=given.last_slot_at, next_run_at=given.next_run_at, last_error=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.last_slot_at') AS last_slot_at, json_extract(value, '$.next_run_at') AS next_run_at, json_extract(value, '$.runs_made') AS runs_made FROM json_each(:given)) AS given WHERE job_definitions.id = given.id""",
+        {},
+        {'given': (('id', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('runs_made', None))},
+        (),
+    ),
+    ('expansion.read', ()): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.last_slot_at, job_definitions.last_error, job_definitions.source, job_definitions.runs_made, job_definitions.description, job_definitions.paused_at, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, CASE WHEN (job_definitions.overlap = 'skip' OR job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND NOT (job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at)
+ LIMIT :param_1 OFFSET :param_2) END AS unfinished, CASE WHEN (job_definitions.overlap = 'queue') THEN (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.definition_id = job_definitions.id AND status IN ('queued', 'failed', 'running') AND job_runs.status != 'running'
+ LIMIT :param_1 OFFSET :param_3) END AS waiting, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions, (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given
+WHERE job_definitions.id = given.id""",
+        {'status_1': 'queued', 'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {'given': (('id', None),)},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('last_slot_at', 'instant'), ('last_error', None), ('source', None), ('runs_made', None), ('description', None), ('paused_at', 'instant'), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('unfinished', None), ('waiting', None), ('now', 'instant')),
+    ),
+    ('expiries.expired', ()): (
+        """SELECT job_recoverable.id, job_recoverable.host, job_recoverable.locked_by
+FROM job_recoverable""",
+        {},
+        {},
+        (('id', None), ('host', None), ('locked_by', None)),
+    ),
+    ('expiries.held_by', ()): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.locked_by IN (SELECT given.locked_by
+FROM (SELECT json_extract(value, '$.locked_by') AS locked_by FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('locked_by', None),)},
+        (('id', None),),
+    ),
+    ('expiries.locked', (False,)): (
+        """SELECT job_recoverable.id
+FROM job_recoverable ORDER BY job_recoverable.host, job_recoverable.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('expiries.locked', (True,)): (
+        """SELECT job_recoverable.id
+FROM job_recoverable
+WHERE job_recoverable.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) ORDER BY job_recoverable.host, job_recoverable.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('finalize.applied', ()): (
+        """SELECT job_attempts.run_id, job_attempts.lease_token
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_attempts ON job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token
+WHERE job_attempts.worker = :worker AND job_attempts.error_type IS NOT :expired""",
+        {},
+        {'given': (('id', None), ('lease_token', None))},
+        (('run_id', None), ('lease_token', None)),
+    ),
+    ('finalize.leave', ()): (
+        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        {},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
+        (),
+    ),
+    ('finalize.leave_as_succeeded', ()): (
+        """UPDATE job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at""",
+        {},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+    ),
+    ('finalize.locked', ()): (
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token
+WHERE job_runs.status = 'running'""",
+        {},
+        {'given': (('id', None), ('lease_token', None))},
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant')),
+    ),
+    ('finalize.record', ()): (
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+FROM job_attempts
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.error_type, given.error, given.traceback, given.output, given.exit_signal
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        {'coalesce_2': 0, 'param_1': 1},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('error_type', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
+        (),
+    ),
+    ('finalize.record_success', ()): (
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+FROM job_attempts
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', given.output
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
+        {'coalesce_2': 0, 'param_1': 1},
+        {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
+    ),
+    ('finalize.running_of', ()): (
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
+WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+    ),
+    ('holding.held', ()): (
+        """SELECT job_runs.id, job_runs.lease_token
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        {},
+        {'given': (('id', None), ('lease_token', None))},
+        (('id', None), ('lease_token', None)),
+    ),
+    ('holding.renew', ()): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token)
+ UPDATE job_runs SET locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, lease_token, cancel_requested_at""",
+        {},
+        {'given': (('id', None), ('lease_token', None))},
+        (('id', None), ('lease_token', None), ('cancel_requested_at', 'instant')),
+    ),
+    ('holding.report', (('progress', 'output'),)): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+ UPDATE job_runs SET progress=:new_progress, output=:new_output WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+        {},
+        {'new_progress': 'json'},
+        (('id', None),),
+    ),
+    ('holding.report', (('progress',),)): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+ UPDATE job_runs SET progress=:new_progress WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+        {},
+        {'new_progress': 'json'},
+        (('id', None),),
+    ),
+    ('holding.report', (('output',),)): (
+        """WITH held AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.id = :run_id AND job_runs.status = 'running' AND job_runs.lease_token = :token)
+ UPDATE job_runs SET output=:new_output WHERE job_runs.id IN (SELECT held.id
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('listen.look_ahead', ()): (
+        """SELECT EXISTS (SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.id > :tick_id AND job_ticks.host = :host AND job_ticks.types = :types AND job_ticks.application = :application AND job_ticks.listening_at IS NOT NULL AND job_ticks.finished_at IS NULL) AS is_superseded, EXISTS (SELECT job_expandable.id
+FROM job_expandable) AS is_expandable, EXISTS (SELECT job_recoverable.id
+FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
+FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
+FROM job_claimable
+WHERE releases >= 0) AS run_at, (SELECT min(job_runs.run_at) AS min_3
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
+FROM job_definitions
+WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        {},
+        {},
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+    ),
+    ('listen.report', ()): (
+        """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
+        {},
+        {},
+        (),
+    ),
+    ('overlap.cancel', ()): (
+        """UPDATE job_runs SET status=:status, cancel_requested_at=:at, finished_at=:at, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {'status': 'cancelled'},
+        {'at': 'instant', 'given': (('id', None),)},
+        (),
+    ),
+    ('overlap.older', ()): (
+        """SELECT job_runs.id, job_runs.definition_id, job_runs.status, job_runs.cancel_requested_at, job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at AS only_waits
+FROM job_runs, job_definitions, (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.id') AS id FROM json_each(:given)) AS given
+WHERE job_runs.definition_id = given.definition_id AND job_definitions.id = given.definition_id AND job_runs.id != given.id AND (job_runs.origin IS NULL OR job_runs.origin = 'slot') AND status IN ('queued', 'failed', 'running') ORDER BY job_runs.id""",
+        {'status_1': 'queued'},
+        {'given': (('definition_id', None), ('id', None))},
+        (('id', None), ('definition_id', None), ('status', None), ('cancel_requested_at', 'instant'), ('only_waits', 'boolean')),
+    ),
+    ('overlap.request_cancel', ()): (
+        """UPDATE job_runs SET cancel_requested_at=:at, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {},
+        {'at': 'instant', 'given': (('id', None),)},
+        (),
+    ),
+    ('retention.delete', ('runs',)): (
+        """DELETE FROM job_runs WHERE job_runs.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('retention.delete', ('ticks',)): (
+        """DELETE FROM job_ticks WHERE job_ticks.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('retention.delete', ('events',)): (
+        """DELETE FROM job_events WHERE job_events.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('retention.delete_attempts', ()): (
+        """DELETE FROM job_attempts WHERE job_attempts.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('retention.old', ('ticks',)): (
+        """SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_ticks.started_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('retention.old', ('events',)): (
+        """SELECT job_events.id
+FROM job_events
+WHERE job_events.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_events.at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('retention.old_runs', ()): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('schedules.definition', ()): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions.id = :definition_id""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('schedules.expandable', ()): (
+        """SELECT job_expandable.id
+FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('schedules.set_problem', ()): (
+        """UPDATE job_definitions SET last_error=:problem, updated_at=:at WHERE job_definitions.id = :definition_id""",
+        {},
+        {'at': 'instant'},
+        (),
+    ),
+    ('ticks.claimable', (1,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1) AS found
+ LIMIT :limit OFFSET :param_2""",
+        {'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (2,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2) AS found
+ LIMIT :limit OFFSET :param_3""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (3,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3) AS found
+ LIMIT :limit OFFSET :param_4""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (4,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4) AS found
+ LIMIT :limit OFFSET :param_5""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (5,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5) AS found
+ LIMIT :limit OFFSET :param_6""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (6,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS anon_6) AS found
+ LIMIT :limit OFFSET :param_7""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (7,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS anon_7) AS found
+ LIMIT :limit OFFSET :param_8""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (8,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS anon_8) AS found
+ LIMIT :limit OFFSET :param_9""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (9,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS anon_8 UNION ALL SELECT anon_9.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS anon_9) AS found
+ LIMIT :limit OFFSET :param_10""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.claimable', (10,)): (
+        """SELECT found.id
+FROM (SELECT anon_1.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS anon_8 UNION ALL SELECT anon_9.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS anon_9 UNION ALL SELECT anon_10.id AS id
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS anon_10) AS found
+ LIMIT :limit OFFSET :param_11""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.close', ()): (
+        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error WHERE job_ticks.id = :tick_id""",
+        {},
+        {'its_counts': 'json'},
+        (),
+    ),
+    ('ticks.first_overdue', ()): (
+        """SELECT (SELECT min(job_overdue.start_deadline_at) AS min_1
+FROM job_overdue) AS start_deadline_at""",
+        {},
+        {},
+        (('start_deadline_at', 'instant'),),
+    ),
+    ('ticks.free_prune_turn', ()): (
+        """SELECT job_state.id
+FROM job_state
+WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_state.pruned_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER))""",
+        {'before': -600.0, 'after': 600.0},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.is_due', ()): (
+        """SELECT (SELECT min(job_claimable.run_at) AS min_1
+FROM job_claimable
+WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
+FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_expandable.id
+FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
+FROM job_recoverable)) AS is_due""",
+        {},
+        {},
+        (('is_due', 'boolean'),),
+    ),
+    ('ticks.is_quarantined_due', ()): (
+        """SELECT EXISTS (SELECT job_claimable.id
+FROM job_claimable
+WHERE job_claimable.lease_expiries >= 2) AS is_due""",
+        {},
+        {},
+        (('is_due', 'boolean'),),
+    ),
+    ('ticks.open', ()): (
+        """INSERT INTO job_ticks (host, worker, version, started_at) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('ticks.schema', ()): (
+        """SELECT version_num, (SELECT job_state.oldest_code
+FROM job_state) AS oldest_code
+FROM job_schema_version""",
+        {},
+        {},
+        (('version_num', None), ('oldest_code', None)),
+    ),
+    ('ticks.take_prune_turn', ()): (
+        """UPDATE job_state SET pruned_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {},
+        (),
+    ),
+}

@@ -1,0 +1,51 @@
+"""Compiles statements of SQLAlchemy Core: the only place that does. Its result needs no SQLAlchemy."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Dialect, Executable
+from sqlalchemy.types import TypeEngine
+
+from jobrunner.store.dialect.rows import ListOfRows
+from jobrunner.store.dialect.values import kind_of
+from jobrunner.store.encoding import Kind, encoder
+from jobrunner.store.statement import Source
+
+
+def source(statement: Executable, database: str) -> Source:
+    """The statement for this database, with parameters by name. A list in an IN (...) must be part of it."""
+    dialect = _dialect(database)
+    compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})  # type: ignore[attr-defined]
+    kinds = {name: kind for name, each in compiled.binds.items() if (kind := _kind(each.type)) is not None}
+    required = {name for name, each in compiled.binds.items() if each.required}
+    literals = {name: value for name, value in compiled.params.items() if name not in required}
+    for name, value in literals.items():
+        encode = encoder(kinds.get(name), database)
+        if encode is not None and value is not None:
+            literals[name] = encode(value)
+    encoded = {name: kind for name, kind in kinds.items() if name in compiled.params}
+    columns = getattr(statement, "exported_columns", None)
+    named = None if columns is None else tuple((str(getattr(each, "name", "")), kind_of(each.type)) for each in columns)
+    text = "\n".join(line.rstrip() for line in str(compiled).splitlines())
+    return Source(text, literals, encoded, named)
+
+
+def _kind(type_: TypeEngine[Any]) -> Kind:
+    if isinstance(type_, ListOfRows):
+        return tuple((name, kind_of(each)) for name, each in type_.columns)
+    kind = kind_of(type_)
+    return None if kind == "boolean" else kind
+
+
+@cache
+def _dialect(database: str) -> Dialect:
+    if database == "sqlite":
+        from sqlalchemy.dialects.sqlite import dialect as sqlite
+
+        return sqlite(paramstyle="named")
+    from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql
+
+    made: Dialect = postgresql()  # type: ignore[no-untyped-call]
+    return made

@@ -1,0 +1,202 @@
+"""Executes statements on a connection of a driver, sqlite3 or psycopg, with no library in between."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+from jobrunner.store.statement import Row, Statement, Values, compiled
+from jobrunner.store.waits import Waits
+
+RowMapping: TypeAlias = Mapping[str, Any]
+NO_VALUES: Values = {}
+
+
+class DriverError(Exception):
+    """What a driver has raised, as ``orig``. ``is_gone``: its connection is closed or broken."""
+
+    def __init__(self, orig: Exception, *, is_gone: bool) -> None:
+        super().__init__(f"({type(orig).__module__.partition('.')[0]}.{type(orig).__name__}) {orig}")
+        self.orig = orig
+        self.is_gone = is_gone
+
+    def is_a(self, *names: str) -> bool:
+        """Whether the driver's error has one of these names of the DB-API, such as IntegrityError."""
+        return any(each.__name__ in names for each in type(self.orig).__mro__)
+
+
+class Result:
+    """What a statement has returned: all of its rows."""
+
+    __slots__ = ("_rows", "rowcount")
+
+    def __init__(self, rows: list[Row], rowcount: int) -> None:
+        self._rows = rows
+        self.rowcount = rowcount
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def all(self) -> list[Row]:
+        """The rows."""
+        return self._rows
+
+    def first(self) -> Row | None:
+        """The first row, if there is one."""
+        return self._rows[0] if self._rows else None
+
+    def one(self) -> Row:
+        """The only row. It is an error of the code if there is not exactly one."""
+        (row,) = self._rows
+        return row
+
+    def one_or_none(self) -> Row | None:
+        """The only row, if there is one."""
+        return self.one() if self._rows else None
+
+    def scalars(self) -> list[Any]:
+        """The first value of each row."""
+        return [row[0] for row in self._rows]
+
+    def scalar_one(self) -> Any:
+        """The first value of the only row."""
+        return self.one()[0]
+
+    def scalar_one_or_none(self) -> Any:
+        """The first value of the only row, or None."""
+        return self.one()[0] if self._rows else None
+
+    def mappings(self) -> list[RowMapping]:
+        """The rows by the names of their columns."""
+        return [row._asdict() for row in self._rows]
+
+
+class Executor(ABC):
+    """Executes statements on a connection to ``database``: sqlite or postgresql."""
+
+    database: str
+
+    @abstractmethod
+    def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
+        """Execute a statement with these parameters, and read all of its rows."""
+
+
+class DriverExecutor(Executor):
+    """Executes statements on a connection of a driver."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
+        known = compiled(statement, self.database)
+        cursor = self._send(known.text, known.parameters(values))
+        if cursor.description is None:
+            return Result([], cursor.rowcount)
+        found = self._fetch(cursor)
+        rows = known.rows(found, lambda: (column[0] for column in cursor.description)) if found else []
+        return Result(rows, cursor.rowcount)
+
+    @abstractmethod
+    def _send(self, text: str, parameters: Values) -> Any:
+        """A cursor that has executed this text."""
+
+    def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+
+class Wire(ABC):
+    """One connection, from its first byte. Any thread may use it."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Request the end of the current call. Returns soon, even if the server does not answer."""
+
+    @abstractmethod
+    def shut(self) -> None:
+        """End the connection, which also ends every wait on it."""
+
+    @abstractmethod
+    def holder(self) -> str | None:
+        """The session that blocks the current call, as text for a person. None means that it is not known."""
+
+
+class Connection(DriverExecutor):
+    """Our own connection, with its transactions. Its errors are DriverError. For one thread, but for ``wire``."""
+
+    wire: Wire
+
+    def __init__(self, driver: Any, waits: Waits, error_type: type[Exception]) -> None:
+        super().__init__(driver)
+        self.waits = waits
+        self.error_type = error_type
+        self._savepoints = 0
+
+    @abstractmethod
+    def begin(self, *, writes: bool = True) -> None:
+        """Begin a transaction."""
+
+    def commit(self) -> None:
+        """Commit the transaction. Raises DriverError."""
+        try:
+            self._commit()
+        except self.error_type as error:
+            raise self.raised(error) from error
+
+    def rollback(self) -> None:
+        """Roll the transaction back, as far as the connection can still be used."""
+        with suppress(self.error_type):
+            self._rollback()
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what the block has written if it raises. The transaction goes on."""
+        self._savepoints += 1
+        name = f"jobrunner_{self._savepoints}"
+        self.execute(f"SAVEPOINT {name}")
+        try:
+            yield
+        except BaseException:
+            with suppress(DriverError):
+                self.execute(f"ROLLBACK TO SAVEPOINT {name}")
+            raise
+        self.execute(f"RELEASE SAVEPOINT {name}")
+
+    def close(self) -> None:
+        """Close the connection. It never fails."""
+        with suppress(self.error_type):
+            self.driver.close()
+
+    @abstractmethod
+    def sever(self) -> None:
+        """Break the connection from its own thread, like a network failure. An open transaction is rolled back."""
+
+    def raised(self, error: Exception) -> DriverError:
+        """Our error for one of the driver."""
+        return DriverError(error, is_gone=self._is_gone(error))
+
+    def _send(self, text: str, parameters: Values) -> Any:
+        try:
+            return self._run(text, parameters)
+        except self.error_type as error:
+            raise self.raised(error) from error
+
+    def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
+        try:
+            return super()._fetch(cursor)
+        except self.error_type as error:
+            raise self.raised(error) from error
+
+    @abstractmethod
+    def _run(self, text: str, parameters: Values) -> Any: ...
+
+    @abstractmethod
+    def _is_gone(self, error: Exception) -> bool: ...
+
+    @abstractmethod
+    def _commit(self) -> None: ...
+
+    @abstractmethod
+    def _rollback(self) -> None: ...

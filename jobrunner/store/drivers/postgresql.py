@@ -1,0 +1,118 @@
+"""A connection to a server of PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.adapt import AdaptersMap
+from psycopg.types.json import set_json_loads
+
+from jobrunner.store import raw_driver
+from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.encoding import read_json
+from jobrunner.store.waits import Waits
+from jobrunner.text import one_line, visible
+
+# The sessions that hold the needed lock, without those that only wait before us. A prepared transaction has pid 0. The
+# state of another role's session is visible only to that role and to superusers.
+_HOLDERS = """
+WITH RECURSIVE ahead (pid) AS (
+  SELECT unnest(pg_blocking_pids(%s)) UNION SELECT unnest(pg_blocking_pids(ahead.pid)) FROM ahead
+)
+SELECT ahead.pid, usename, state, to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
+FROM ahead LEFT JOIN pg_stat_activity USING (pid)
+WHERE cardinality(pg_blocking_pids(ahead.pid)) = 0 ORDER BY xact_start LIMIT 1
+"""
+
+
+class ServerWire(Wire):
+    """A session of PostgreSQL. ``session`` is its number, which the server returns at each BEGIN."""
+
+    def __init__(self, driver: psycopg.Connection[Any], waits: Waits) -> None:
+        self.session: int | None = None
+        self._driver = driver
+        self._waits = waits
+
+    def cancel(self) -> None:
+        raw_driver.cancel(self._driver, self._waits)
+
+    def shut(self) -> None:
+        raw_driver.shut_down(self._driver)
+
+    def holder(self) -> str | None:
+        if self.session is None:
+            return None
+        given = {each.keyword.decode(): each.val.decode() for each in self._driver.pgconn.info if each.val}
+        found = raw_driver.first_row(given, _HOLDERS, (self.session,))
+        if found is None:
+            return None
+        pid, role, state, since = found
+        if not pid:
+            return "a prepared transaction (see pg_prepared_xacts) holds a lock that is needed"
+        if state is None:
+            doing = "doing what only that role may see"
+        else:
+            doing = f"{state}, its transaction open since {since} UTC" if since else state
+        return f"session {pid} of the role {visible(one_line(role or '?', 80))} holds a lock that is needed ({doing})"
+
+
+class ServerConnection(Connection):
+    """A connection to a server."""
+
+    database = "postgresql"
+    wire: ServerWire
+
+    def __init__(self, options: Mapping[str, Any], waits: Waits) -> None:
+        try:
+            driver: psycopg.Connection[Any] = psycopg.connect(
+                **{**options, **raw_driver.connection_options(waits, given=options)}, context=_adapters()
+            )
+        except errors.Error as error:
+            raise DriverError(error, is_gone=True) from error
+        super().__init__(driver, waits, errors.Error)
+        self.wire = ServerWire(driver, waits)
+        self._cursor = driver.cursor()
+        # One message, so that the limits cost no round trip. The level is set, because a role or database may have a
+        # stricter default, in which SKIP LOCKED fails. Behind a pooler only the server knows the number of its session.
+        begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"
+        # The driver can read only dates in ISO style.
+        self._begin = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()".encode()
+
+    def begin(self, *, writes: bool = True) -> None:
+        # It calls libpq, because the driver took twice as long.
+        try:
+            answer = self.driver.pgconn.exec_(self._begin)
+            if answer.status != pq.ExecStatus.TUPLES_OK:
+                raise errors.error_from_result(answer)
+        except errors.Error as error:
+            raise self.raised(error) from error
+        self.wire.session = int(answer.get_value(0, 0))
+
+    def sever(self) -> None:
+        raw_driver.shut_down(self.driver)
+
+    def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
+        return self._cursor.execute(text, parameters)
+
+    def _is_gone(self, error: Exception) -> bool:
+        return bool(self.driver.closed)
+
+    def _commit(self) -> None:
+        # The driver commits an aborted transaction without an error, and nothing is saved.
+        if self.driver.pgconn.transaction_status == pq.TransactionStatus.INERROR:
+            raise RuntimeError("the transaction was aborted by an error that was ignored")
+        self.driver.commit()
+
+    def _rollback(self) -> None:
+        self.driver.rollback()
+
+
+@cache
+def _adapters() -> AdaptersMap:
+    adapters = AdaptersMap(psycopg.adapters)
+    set_json_loads(read_json, adapters)
+    return adapters

@@ -1,0 +1,97 @@
+"""A connection to an SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jobrunner.errors import JobrunnerError
+from jobrunner.store import raw_driver
+from jobrunner.store.connection import Connection, DriverError, Wire
+from jobrunner.store.encoding import read_text
+from jobrunner.store.waits import Waits
+
+WAL = "PRAGMA journal_mode = WAL"
+_OLDEST = (3, 37)
+
+
+class FileWire(Wire):
+    """An SQLite file."""
+
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        self._driver = driver
+
+    def cancel(self) -> None:
+        self._driver.interrupt()
+
+    def shut(self) -> None:
+        self._driver.interrupt()
+
+    def holder(self) -> str | None:
+        return None
+
+
+class FileConnection(Connection):
+    """A connection to a file."""
+
+    database = "sqlite"
+
+    def __init__(self, file: Path, waits: Waits) -> None:
+        uri = raw_driver.file_uri(file)
+        try:
+            driver = sqlite3.connect(uri, uri=True, timeout=waits.file, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise DriverError(error, is_gone=True) from error
+        super().__init__(driver, waits, sqlite3.Error)
+        self.wire = FileWire(driver)
+
+    def prepare(self) -> None:
+        """Set the options of the connection."""
+        self.driver.text_factory = read_text
+        try:
+            raw_driver.prepare_file_connection(self.driver)
+        except sqlite3.Error as error:
+            raise self.raised(error) from error
+
+    def begin(self, *, writes: bool = True) -> None:
+        # A deferred transaction that reads and then writes may fail at once, in spite of the busy timeout.
+        self._send("BEGIN IMMEDIATE" if writes else "BEGIN", {})
+
+    def set_wal(self) -> None:
+        """Set the journal, which the file itself stores. Call it outside a transaction; only ``migrate`` does.
+
+        When eight processes set it at the same time, some got "database is locked".
+        """
+        self._send(WAL, {})
+
+    def checkpoint(self) -> None:
+        """Move the content of the file's write-ahead log into the file itself. Call it outside a transaction."""
+        self._send("PRAGMA wal_checkpoint(TRUNCATE)", {})
+
+    def sever(self) -> None:
+        self.driver.close()
+
+    def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
+        return self.driver.execute(text, parameters)
+
+    def _is_gone(self, error: Exception) -> bool:
+        return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)
+
+    def _commit(self) -> None:
+        self.driver.execute("COMMIT")
+
+    def _rollback(self) -> None:
+        if self.driver.in_transaction:
+            self.driver.execute("ROLLBACK")
+
+
+def check_version() -> None:
+    """Raise JobrunnerError if the SQLite of this Python has no STRICT tables."""
+    if sqlite3.sqlite_version_info < _OLDEST:
+        version, needed = (".".join(map(str, each)) for each in (sqlite3.sqlite_version_info, _OLDEST))
+        raise JobrunnerError(
+            f"this Python has SQLite {version}, and jobrunner needs {needed}; take a Python with a newer one,"
+            " or PostgreSQL"
+        )

@@ -1,0 +1,124 @@
+"""A statement in the form that a driver takes, and where it comes from: compiled ahead, or by SQLAlchemy when needed.
+
+Each statement is written once, in SQLAlchemy Core. Those of a tick are functions of ``store/statements``. ``make
+statements`` compiles them for both databases into ``store/compiled``, so that a tick needs no SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from jobrunner.store.encoding import Kind, decoder, encoder
+
+if TYPE_CHECKING:
+    from sqlalchemy import Executable
+
+
+class Prepared(NamedTuple):
+    """A statement of ``store/statements``: "module.function", and the arguments of the function."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+Statement: TypeAlias = "Prepared | Executable | str"
+"""A statement; one of Core, or one in the driver's own words."""
+Values: TypeAlias = Mapping[str, Any]
+
+
+class Source(NamedTuple):
+    """A compiled statement as data. ``literals`` are its own parameters, encoded.
+
+    ``encoded`` are the kinds of the parameters that must be encoded. ``columns`` are the names and kinds of the
+    columns that it returns; None: they are those that the driver reports, as they are.
+    """
+
+    text: str
+    literals: Mapping[str, Any]
+    encoded: Mapping[str, Kind]
+    columns: tuple[tuple[str, str | None], ...] | None
+
+
+class Row(tuple[Any, ...]):
+    """A row: a tuple whose values are attributes, too."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def _asdict(self) -> dict[str, Any]:
+        """The values by the names of the columns, as of a named tuple."""
+        return dict(zip(self._fields, self, strict=True))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+class Compiled:
+    """A statement for one database: its text, what encodes its parameters, and what decodes its rows."""
+
+    def __init__(self, source: Source, database: str) -> None:
+        self.text = source.text
+        self._literals = source.literals
+        self._encoders = [(name, encoder(kind, database)) for name, kind in source.encoded.items()]
+        columns = source.columns or ()
+        self._names = None if source.columns is None else tuple(name for name, _ in columns)
+        decoders = ((index, decoder(kind, database)) for index, (_, kind) in enumerate(columns))
+        self._decoders = [(index, decode) for index, decode in decoders if decode is not None]
+        self._row_type: type[Row] | None = None
+
+    def parameters(self, values: Values) -> dict[str, Any]:
+        """The parameters as the driver takes them."""
+        parameters = {**self._literals, **values}
+        for name, encode in self._encoders:
+            if name in values and encode is not None:
+                value = values[name]
+                parameters[name] = None if value is None else encode(value)
+        return parameters
+
+    def rows(self, found: Sequence[tuple[Any, ...]], reported: Callable[[], Iterable[str]]) -> list[Row]:
+        """The rows that the driver has returned. ``reported`` are the names that it reports."""
+        if self._row_type is None:
+            self._row_type = _row_type(self._names or tuple(reported()))
+        row_type = self._row_type
+        if not self._decoders:
+            return [row_type(row) for row in found]
+        rows = []
+        for row in found:
+            cells = list(row)
+            for index, decode in self._decoders:
+                if cells[index] is not None:
+                    cells[index] = decode(cells[index])
+            rows.append(row_type(cells))
+        return rows
+
+
+def _row_type(names: tuple[str, ...]) -> type[Row]:
+    by_name = {name: property(itemgetter(index)) for index, name in enumerate(names)}
+    return type("Row", (Row,), {**by_name, "__slots__": (), "_fields": names})
+
+
+@lru_cache(maxsize=512)
+def compiled(statement: Statement, database: str) -> Compiled:
+    """The statement for this database. Build a statement of Core once, since it is compiled for each object."""
+    if isinstance(statement, str):
+        return Compiled(Source(statement, {}, {}, None), database)
+    if isinstance(statement, Prepared):
+        ahead = import_module(f"jobrunner.store.compiled.{database}").STATEMENTS.get(statement)
+        if ahead is not None:
+            return Compiled(Source(*ahead), database)
+    compiler = import_module("jobrunner.store.compiler")
+    return Compiled(compiler.source(core(statement), database), database)
+
+
+def core(statement: Prepared | Executable) -> Executable:
+    """The statement as SQLAlchemy Core has it."""
+    if not isinstance(statement, Prepared):
+        return statement
+    module, _, function = statement.name.partition(".")
+    built: Executable = getattr(import_module(f"jobrunner.store.statements.{module}"), function)(*statement.arguments)
+    return built

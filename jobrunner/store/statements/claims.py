@@ -1,0 +1,144 @@
+"""Claims and returns of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    Update,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    null,
+    select,
+    union_all,
+    update,
+)
+
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Event, Status, target
+from jobrunner.store.dialect.rows import rows
+from jobrunner.store.dialect.values import Seconds, later, now
+from jobrunner.store.schema import job_runs
+from jobrunner.store.statements.holding import NO_LOCK, RUNNING, of_these, unlocked
+from jobrunner.store.views import job_claimable
+
+VARIANTS = {
+    "claim": [(count, quarantined, False) for count in range(1, 11) for quarantined in (False, True)],
+    "return_unstarted": [(False,), (True,)],
+    "held_under": [(False,), (True,)],
+}
+
+_RETURNED = (
+    "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
+    "timeout", "priority", "run_at", "scheduled_for", "claimed_at",
+)  # fmt: skip
+
+
+def claim(type_count: int, quarantined: bool, without_payload: bool) -> Update:
+    """Claim due runs of so many types, and charge an attempt to each."""
+    due = job_claimable.c
+    urgent_first = (due.priority.desc(), due.run_at, due.id)
+    # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
+    is_quarantined = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    each = [
+        # One index range per type, so that runs of other types are not read first.
+        select(due.id, due.priority, due.run_at)
+        .where(due.job_type == bindparam(f"type_{index}"), is_quarantined if quarantined else ~is_quarantined)
+        .order_by(*urgent_first)
+        .limit(bindparam(f"limit_{index}", type_=Integer))
+        # FOR NO KEY UPDATE does not wait for a transaction that inserts a row which refers to the run.
+        .with_for_update(skip_locked=True, key_share=True)
+        .subquery(f"of_type_{index}")
+        for index in range(type_count)
+    ]
+    found = union_all(*[select(one) for one in each]).subquery("found")
+    # A CTE: as a sub-select the locking query may run again for each row, and claim more than the limit. A CTE that
+    # locks is never merged into the statement around it.
+    picked = (
+        select(found.c.id)
+        .order_by(found.c.priority.desc(), found.c.run_at, found.c.id)
+        .limit(bindparam("limit", type_=Integer))
+        .cte("picked")
+    )
+    columns = job_runs.c
+    return (
+        update(job_runs)
+        # This condition fits no partial index. The planner could otherwise read one that holds the whole queue.
+        .where(columns.id.in_(select(picked.c.id)), columns.status != RUNNING)
+        .values(
+            status=RUNNING,
+            locked_by=bindparam("owner"),
+            host=bindparam("host"),
+            locked_until=later(bindparam("lease_seconds", type_=Float)),
+            lease_token=bindparam("token"),
+            attempts=columns.attempts + 1,
+            claimed_at=now(),
+            started_at=now(),
+            heartbeat_at=now(),
+            max_attempts=func.coalesce(columns.max_attempts, _of_type(type_count, "max_attempts", Integer())),
+            timeout=func.coalesce(columns.timeout, _of_type(type_count, "timeout", Seconds)),
+            progress=null(),
+            output=null(),
+            updated_at=now(),
+        )
+        .returning(*(columns[name] for name in _RETURNED if not (without_payload and name == "payload")))
+    )
+
+
+def _of_type(type_count: int, name: str, type_: Any) -> Any:
+    """A value of the policy of the row's type. It is stored in the run, because recovery does not know the policies."""
+    return case(
+        *(
+            (job_runs.c.job_type == bindparam(f"type_{index}"), bindparam(f"{name}_{index}", type_=type_))
+            for index in range(type_count)
+        )
+    )
+
+
+def held_by_type() -> Select[Any]:
+    """How many runs of each type the ticks of a host have at work, and how many of them one of these has."""
+    columns = job_runs.c
+    mine = case((columns.locked_by == bindparam("owner", type_=columns.locked_by.type), 1), else_=0)
+    # Live leases only: nobody works on the runs of a tick that was killed.
+    return (
+        select(columns.job_type, func.count(), func.sum(mine))
+        .where(
+            columns.status == RUNNING,
+            columns.host == bindparam("host", type_=columns.host.type),
+            columns.locked_until > now(),
+        )
+        .group_by(columns.job_type)
+    )
+
+
+def held_under(some: bool) -> Select[Any]:
+    """The runs that are held under a claim's token; ``some``: those of the list ``given``."""
+    columns = job_runs.c
+    found = select(columns.id).where(columns.status == RUNNING, columns.lease_token == bindparam("token"))
+    if some:
+        given = rows("given", {"id": columns.id.type})
+        found = found.join_from(given, job_runs, columns.id == given.c.id)
+    return found
+
+
+def return_unstarted(some: bool) -> Update:
+    """Undo a claim: uncharged, claimable at once, or cancelled if that was requested."""
+    is_queued = job_runs.c.cancel_requested_at.is_(None)
+    returned = of_these(update(job_runs), unlocked(held_under(some))).values(
+        status=case((is_queued, _target(Event.RETURN)), else_=_target(Event.CANCEL)),
+        finished_at=case((is_queued, null()), else_=now()),
+        attempts=job_runs.c.attempts - 1,
+        started_at=null(),
+        updated_at=now(),
+        **NO_LOCK,
+    )
+    return returned.returning(job_runs.c.id)
+
+
+def _target(event: Event) -> ColumnElement[str]:
+    return literal_column(f"'{target(event, Status.RUNNING)}'")

@@ -1,0 +1,123 @@
+"""The rows of ticks, and the questions what is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import (
+    Float,
+    Insert,
+    Integer,
+    ScalarSelect,
+    Select,
+    Update,
+    bindparam,
+    column,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    table,
+    union_all,
+    update,
+)
+
+from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.store.dialect.values import later, now
+from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
+from jobrunner.store.versions import VERSION_TABLE
+from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
+
+VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
+_PRUNE_EVERY = timedelta(minutes=10)
+
+
+def schema() -> Select[Any]:
+    """The version of the schema, and the oldest level of the code that it fits."""
+    oldest = select(job_state.c.oldest_code).scalar_subquery().label("oldest_code")
+    return select(column("version_num"), oldest).select_from(table(VERSION_TABLE))
+
+
+def open() -> Insert:  # noqa: A001 - the name of the statement
+    """Insert the row of a tick that begins."""
+    # Not the names of the columns, here and below, because SQLAlchemy reserves those.
+    values = {name: bindparam(f"its_{name}", type_=job_ticks.c[name].type) for name in ("host", "worker", "version")}
+    return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id)
+
+
+def close() -> Update:
+    """Close the row of a tick."""
+    columns = job_ticks.c
+    values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in ("counts", "error")}
+    of_tick = columns.id == bindparam("tick_id", type_=columns.id.type)
+    return update(job_ticks).where(of_tick).values(finished_at=now(), **values)
+
+
+def is_due() -> Select[Any]:
+    """Whether there is anything to recover, end, expand or claim."""
+    others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
+    return select(or_(earliest_claimable().is_not(None), earliest_overdue().is_not(None), *others).label("is_due"))
+
+
+def first_overdue() -> Select[Any]:
+    """The start deadline that passed first."""
+    return select(earliest_overdue().label("start_deadline_at"))
+
+
+def earliest_claimable() -> ScalarSelect[Any]:
+    """When the earliest claimable run was due. NULL means that there is none.
+
+    A question for any claimable run would be slow: the planner would scan all runs and expect to find one soon.
+    """
+    return select(func.min(job_claimable.c.run_at)).where(ANY_RELEASES).scalar_subquery()
+
+
+def earliest_overdue() -> ScalarSelect[Any]:
+    """The start deadline that passed first. NULL means none. It asks for the earliest for the same reason."""
+    return select(func.min(job_overdue.c.start_deadline_at)).scalar_subquery()
+
+
+def claimable(type_count: int) -> Select[Any]:
+    """The due runs of so many types, up to a limit for each and for all."""
+    columns = job_claimable.c
+    each = [
+        # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
+        select(columns.id)
+        .where(columns.job_type == bindparam(f"type_{index}"))
+        .order_by(columns.priority.desc(), columns.run_at, columns.id)
+        .limit(bindparam(f"limit_{index}", type_=Integer))
+        .subquery()
+        for index in range(type_count)
+    ]
+    found = union_all(*[select(one.c.id) for one in each]).subquery("found")
+    return select(found.c.id).limit(bindparam("limit", type_=Integer))
+
+
+def is_quarantined_due() -> Select[Any]:
+    """Whether a quarantined run is due."""
+    columns = job_claimable.c
+    # A literal, as in the index of the quarantined runs.
+    quarantined = columns.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    return select(exists(select(columns.id).where(quarantined)).label("is_due"))
+
+
+def free_prune_turn() -> Select[Any]:
+    """Lock the turn to prune, if it is time and nobody else has it."""
+    earlier = later(bindparam("before", -_PRUNE_EVERY.total_seconds(), type_=Float))
+    # A time in the future was written before the clock stepped back.
+    ahead = later(bindparam("after", _PRUNE_EVERY.total_seconds(), type_=Float))
+    last = job_state.c.pruned_at
+    # If another transaction has locked the row, that one prunes. A tick does not wait for it.
+    return (
+        select(job_state.c.id)
+        .where(last.is_(None) | (last <= earlier) | (last > ahead))
+        .with_for_update(skip_locked=True)
+    )
+
+
+def take_prune_turn() -> Update:
+    """Take the turn to prune."""
+    return update(job_state).values(pruned_at=now())

@@ -1,0 +1,78 @@
+"""Writes jobrunner/store/compiled: the statements of a tick, compiled for each database. `make statements`."""
+
+import sys
+from importlib import import_module
+from inspect import getmembers, isfunction
+from itertools import chain
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import Executable
+
+from jobrunner.store import statements
+from jobrunner.store.compiler import source
+from jobrunner.store.statement import Prepared, core
+
+FOLDER = Path(__file__).resolve().parent.parent / "jobrunner" / "store" / "compiled"
+DATABASES = ("postgresql", "sqlite")
+
+
+def prepared(database: str) -> list[Prepared]:
+    """The statements of this database, with the arguments that are compiled ahead."""
+    modules = [import_module(f"{statements.__name__}.{each.name}") for each in iter_modules(statements.__path__)]
+    return list(chain.from_iterable(_of_module(module, database) for module in modules))
+
+
+def _of_module(module: ModuleType, database: str) -> list[Prepared]:
+    found = []
+    variants, only_on = getattr(module, "VARIANTS", {}), getattr(module, "ONLY_ON", {})
+    for name, function in getmembers(module, isfunction):
+        is_meant = name in variants or not function.__code__.co_argcount
+        if name.startswith("_") or function.__module__ != module.__name__ or not is_meant:
+            continue
+        for arguments in variants.get(name, [()]):
+            each = Prepared(f"{module.__name__.rpartition('.')[2]}.{name}", arguments)
+            is_of_database = only_on.get(name, database) == database and (
+                arguments in ((), (database,)) or _is_plain(arguments)
+            )
+            if is_of_database and isinstance(core(each), Executable):
+                found.append(each)
+    return found
+
+
+def _is_plain(arguments: tuple[Any, ...]) -> bool:
+    return not set(DATABASES).intersection(each for each in arguments if isinstance(each, str))
+
+
+def text(database: str) -> str:
+    """The module for this database."""
+    lines = [f'"""The statements of a tick for {database}, written by `make statements`."""', "", "STATEMENTS = {"]
+    for each in prepared(database):
+        found = source(core(each), database)
+        body = found.text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        lines.append(f"    {(each.name, each.arguments)!r}: (")
+        lines.append(f'        """{body}""",')
+        lines += [f"        {part!r}," for part in (found.literals, found.encoded, found.columns)]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", ""])
+
+
+def main() -> int:
+    """Write the files; with --check only say whether they are as they would be written."""
+    stale = 0
+    for database in DATABASES:
+        file, new = FOLDER / f"{database}.py", text(database)
+        if not file.exists() or file.read_text(encoding="utf-8") != new:
+            stale += 1
+            if "--check" not in sys.argv:
+                file.write_text(new, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        print("jobrunner/store/compiled is not what the statements say; run: make statements", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The statements of a tick are compiled ahead, as SQLAlchemy would compile them now, and a tick needs nothing else."""
+
+import ast
+import subprocess
+import sys
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import jobrunner
+from harness import App, Commands, Database
+from harness.at_work import running
+from harness.idle_ticks import tick
+from harness.invariants import insert_runs
+
+SOURCES = Path(jobrunner.__file__).parent
+SCRIPT = SOURCES.parent / "scripts" / "statements.py"
+
+
+def test_compiled_statements_that_are_not_what_sqlalchemy_compiles_fail_the_check() -> None:
+    """A changed statement would otherwise not be what a tick sends."""
+    done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_statement_that_the_store_names_is_compiled_ahead() -> None:
+    compiled = [import_module(f"jobrunner.store.compiled.{each}").STATEMENTS for each in ("postgresql", "sqlite")]
+    known = {name for statements in compiled for name, _ in statements}
+    assert known == {name for path in (SOURCES / "store").glob("**/*.py") for name in prepared_in(path)}
+
+
+def prepared_in(path: Path) -> list[str]:
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    made = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Prepared"]
+    return [call.args[0].value for call in made if isinstance(call.args[0], ast.Constant)]
+
+
+def test_a_tick_that_recovers_ends_expands_and_runs_imports_no_sqlalchemy_and_no_other_database(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    app.write("handlers", "from jobrunner import job\n\n@job('known')\ndef known(ctx):\n    ctx.progress(1)\n")
+    now = database.now()
+    database.execute("UPDATE job_state SET pruned_at = ?", [now])
+    jobrunner("schedule", "add", "each", "--type", "known", "--cron", "* * * * *")
+    database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = NULL", [now - timedelta(hours=1)])
+    past = now - timedelta(minutes=1)
+    (due,) = insert_runs(database, 1, "known", run_at=past)
+    insert_runs(database, 1, "known", run_at=past, start_deadline_at=past)
+    running(database, 1, locked_until=past, host="elsewhere")
+    busy = tick(jobrunner)
+    counts = database.value("SELECT counts FROM job_ticks ORDER BY id DESC")
+    assert counts.keys() == {"claimed", "dead", "expanded", "recovered", "succeeded", "skipped"}
+    assert database.value("SELECT status FROM job_runs WHERE id = ?", [due]) == "succeeded"
+    others = {"sqlite": "psycopg", "postgresql": "_sqlite3"}
+    assert not busy.imported & {"sqlalchemy", "alembic", others[database.name]}
+
+
+@pytest.mark.parametrize("types", [1, 10, 11])
+def test_a_claim_of_any_number_of_types_is_the_same_statement(types: int) -> None:
+    """More types than were compiled ahead are compiled when they are needed."""
+    from jobrunner.store.statement import Prepared, compiled
+
+    for database in ("postgresql", "sqlite"):
+        text = compiled(Prepared("claims.claim", (types, False, False)), database).text
+        assert text.count("LIMIT") == types + 1
