@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import selectors
 import time
 from collections.abc import Iterable, Iterator
@@ -43,11 +44,13 @@ class Supervisor:
         self._groups = groups
         self._start_limit = start_limit_seconds
         self._selector = selectors.DefaultSelector()
+        self._woken = select.poll()
         self._wake_read, self.wake_descriptor = os.pipe()
         for end in (self._wake_read, self.wake_descriptor):
             os.set_blocking(end, False)
         # Each descriptor with what is called when it is ready.
         self._selector.register(self._wake_read, selectors.EVENT_READ, self._on_wake)
+        self._woken.register(self._wake_read, select.POLLIN)
         self._starting: dict[ChildProcess, _Start] = {}
         self._all: dict[Process, None] = {}
         # What each channel is in the selector for. A missing one is not in it.
@@ -122,11 +125,14 @@ class Supervisor:
             self.idle.append(child)
 
     def poll(self, timeout_seconds: float, gathering_seconds: float = 0.0) -> list[Event]:
-        """Wait for events and return them. First sleep for ``gathering_seconds``, so that more events come together."""
+        """Wait for events and return them.
+
+        For ``gathering_seconds`` only ``wake`` ends the wait, so that more events come together.
+        """
         events: list[Event] = []
         self._register_channels()
         if gathering_seconds > 0:
-            time.sleep(gathering_seconds)
+            self._woken.poll(1000 * gathering_seconds)
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
