@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,9 @@ from jobrunner.worker.context import TickContext
 from jobrunner.worker.watchdog import TickThread, Watchdog
 
 T = TypeVar("T")
+_SWITCH_SECONDS = 0.0005
+"""After Python's default of 5 ms the children would have no work left: the main thread waits for so long after each of
+its system calls while another thread computes."""
 
 
 class Beside(Generic[T]):
@@ -39,6 +43,7 @@ class Beside(Generic[T]):
                 self._may_ask = False
             else:
                 self._thread = thread
+                sys.setswitchinterval(_SWITCH_SECONDS)
         return self._may_ask
 
     def ask(self, call: Callable[[Database], T]) -> None:
