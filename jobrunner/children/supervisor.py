@@ -117,7 +117,6 @@ class Supervisor:
     def release(self, child: ChildProcess) -> None:
         """Make the child idle again, unless it has died or is being killed."""
         if child in self._all and child.channel_lost_at is None and not child.is_being_killed:
-            child.forget_output()
             del self._at_work[child]
             self.idle.append(child)
 
