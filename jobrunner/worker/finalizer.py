@@ -26,7 +26,7 @@ Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
-MOST_UNWRITTEN = 256
+MOST_UNWRITTEN = 512
 """The most attempts that have ended or are prefetched and may end at any moment: a killed tick does these twice."""
 LONGEST_UNWRITTEN_SECONDS = 0.2
 """While a result has waited to be written for longer than this, no run is claimed or dispatched."""
