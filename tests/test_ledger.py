@@ -21,7 +21,7 @@ LEDGER = os.open(os.environ["TRACE_FILE"] + "-ledger", os.O_WRONLY | os.O_CREAT 
 def noted(ctx: Context):
     os.write(LEDGER, b"%d\\n" % ctx.run_id)
 """
-GROUP = 256
+GROUP = 512
 PERMITS = 4
 MINUTE = 60.0
 
