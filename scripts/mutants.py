@@ -76,11 +76,9 @@ ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 
-NOTED = "        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)\n"
-LOOKED = """\
-        if self._hand.count(*AT_WORK_PHASES, Phase.WAITING) or not self._pools.make_ready():
-            return
-"""
+QUARANTINE = "jobrunner/worker/quarantine.py"
+NOTED = "            self._is_at_work = self._is_due = bool(claimed.runs)\n"
+LOOKED = "not self._hand.count(*AT_WORK_PHASES, Phase.WAITING) and "
 
 MUTATIONS = (
     # Claiming.
@@ -298,30 +296,30 @@ MUTATIONS = (
     # Quarantined runs.
     Mutation(
         "a quarantined run not alone: others are claimed with it",
-        "jobrunner/worker/loop.py",
+        QUARANTINE,
         NOTED,
-        "        self._is_quarantined_at_work = self._is_quarantined_due = False\n",
+        "            self._is_at_work = self._is_due = False\n",
         [ALONE],
     ),
     Mutation(
         "a quarantined run not alone: the next one is claimed with it",
-        "jobrunner/worker/loop.py",
+        QUARANTINE,
         NOTED,
-        "        self._is_quarantined_due = bool(claimed.runs)\n",
+        "            self._is_due = bool(claimed.runs)\n",
         [ALONE],
         more=((LOOKED, ""),),
     ),
     Mutation(
         "a quarantined run not noted as running",
-        "jobrunner/worker/loop.py",
+        QUARANTINE,
         NOTED,
-        "        self._is_quarantined_due = bool(claimed.runs)\n",
+        "            self._is_due = bool(claimed.runs)\n",
         [ALONE],
         "the check before the next quarantined claim sees it, too; the note only saves useless steps of the loop",
     ),
     Mutation(
         "no check of running runs before a quarantined run is claimed",
-        "jobrunner/worker/loop.py",
+        QUARANTINE,
         LOOKED,
         "",
         [ALONE],

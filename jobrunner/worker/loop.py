@@ -26,6 +26,7 @@ from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pools.pool import Pool
 from jobrunner.worker.pools.pools import Pools
+from jobrunner.worker.quarantine import Quarantine
 from jobrunner.worker.returner import Returner
 from jobrunner.worker.stopper import Stopper
 
@@ -50,9 +51,7 @@ class Loop:
         self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
         self._stopper = Stopper(context, hand, self._pools, self._dispatcher, self._collector)
         self._outage = Outage()
-        # None means that the database was not asked yet.
-        self._is_quarantined_due: bool | None = None
-        self._is_quarantined_at_work = False
+        self._quarantine = Quarantine(hand, self._pools, self._claimer, self._dispatcher)
         # The pool that a claim in another thread is for.
         self._asked_for: Pool | None = None
 
@@ -173,19 +172,13 @@ class Loop:
 
     def _claim(self) -> None:
         """Claim as many runs as the pools have capacity for."""
-        if not self._hand.count(*AT_WORK_PHASES):
-            self._is_quarantined_at_work = False
         self._take_answer()
         if not self._may_claim() or not self._may_ask():
             return
         if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
             return
         try:
-            if self._is_quarantined_due is None:
-                self._is_quarantined_due = self._claimer.is_quarantined_due()
-            if self._is_quarantined_due:
-                self._claim_quarantined()
-            else:
+            if not self._quarantine.claim():
                 for pool in self._pools:
                     self._claim_for(pool)
             self._outage.end()
@@ -194,9 +187,8 @@ class Loop:
 
     def _may_ask(self) -> bool:
         """Whether nothing must be done before the next claim."""
-        if self._is_quarantined_at_work or self._claimer.is_asking():
-            return False
-        return self._returner.is_free() and not self._finalizer.is_late()
+        is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
+        return not is_claiming and self._returner.is_free() and not self._finalizer.is_late()
 
     def _take_answer(self) -> None:
         """Take the runs of a claim that another thread has sent, if it has its answer."""
@@ -209,16 +201,6 @@ class Loop:
             self._note_outage(error)
         if not self._claimer.is_asking():
             self._asked_for = None
-
-    def _claim_quarantined(self) -> None:
-        """Claim a run whose lease has expired twice in a row. It runs before all others, and alone in its tick."""
-        if self._hand.count(*AT_WORK_PHASES, Phase.WAITING) or not self._pools.make_ready():
-            return
-        usable = [pool for pool in self._pools if pool.capacity().claimable.any]
-        policies = [policy for pool in usable for policy in pool.types.policies.values()]
-        claimed = self._claimer.take(Wanted(policies, 1, quarantined=True))
-        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)
-        self._dispatcher.take(claimed)
 
     def _claim_for(self, pool: Pool) -> None:
         if not pool.types.policies or pool.ask_at > clock.elapsed():
@@ -272,7 +254,7 @@ class Loop:
             due.append(try_at)
         if self._may_claim():
             due.append(self._period.next_step_at())
-            is_claiming = self._is_quarantined_at_work or self._claimer.is_asking()
+            is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
             if not is_claiming and not self._finalizer.is_late():
                 due += [pool.ask_at for pool, each in capacities if pool.types.policies and each.claimable.any]
         wait_seconds = min(_LONGEST_STEP_SECONDS, min(due, default=float("inf")) - clock.elapsed())
