@@ -22,61 +22,63 @@ its system calls while another thread computes."""
 class Beside(Generic[T]):
     """Makes one call at a time in its thread, which starts at the first use. Main thread only.
 
-    ``wake`` ends the wait of the main thread. Where writers starve each other, or the host can start no thread, or the
-    server accepts no second connection, it is not usable, and the main thread makes the call itself.
+    ``wake`` ends the wait of the main thread. Where the host can start no thread, or the server accepts no further
+    connection, it is not usable, and the main thread makes the call itself.
     """
 
-    def __init__(self, context: TickContext, wake: Callable[[], None]) -> None:
+    def __init__(self, context: TickContext, wake: Callable[[], None], thread: _Thread | None = None) -> None:
         self._context = context
         self._wake = wake
-        self._thread: _Thread[T] | None = None
-        self._may_ask = not context.database.waits_unfairly
+        self._thread = thread or _Thread(context.database, context.watchdog, wake)
+        self._answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+        self._is_usable = True
+
+    def another(self) -> Beside[Any]:
+        """A second one. Where writers starve each other, both use one thread, which makes one call after the other."""
+        return Beside(self._context, self._wake, self._thread if self._context.database.waits_unfairly else None)
 
     def is_usable(self) -> bool:
         """Whether ``ask`` may be called. Starts the thread."""
-        if self._thread is None and self._may_ask:
-            thread: _Thread[T] = _Thread(self._context.database, self._context.watchdog, self._wake)
+        if self._is_usable and not self._thread.is_alive():
             try:
-                thread.start()
+                self._thread.start()
             except ConfigurationError:
-                thread.close()
-                self._may_ask = False
+                self._is_usable = False
             else:
-                self._thread = thread
                 sys.setswitchinterval(_SWITCH_SECONDS)
-        return self._may_ask
+        return self._is_usable
 
     def ask(self, call: Callable[[Database], T]) -> None:
         """Make this call. Take its answer before you ask again."""
-        assert self._thread is not None
-        self._thread.asked.put(call)
+        self._thread.asked.put((call, self._answers))
 
     def answer(self) -> T | Exception | None:
         """What the call has returned or raised. None means that it is not finished, or that there is none."""
-        if self._thread is None:
-            return None
         with suppress(queue.Empty):
-            answer = self._thread.answers.get_nowait()
+            answer = self._answers.get_nowait()
             # Perhaps the server accepts no more connections. The main thread has one.
-            self._may_ask = not isinstance(answer, DatabaseUnavailable)
+            self._is_usable = not isinstance(answer, DatabaseUnavailable)
             return answer
         return None
 
     def close(self) -> None:
         """Wait for the current call, then end the thread and close its connection."""
-        if self._thread is not None:
-            self._thread.close()
+        self._thread.close()
 
 
-class _Thread(TickThread, Generic[T]):
+class _Thread(TickThread):
     def __init__(self, main: Database, watchdog: Watchdog, wake: Callable[[], None]) -> None:
         super().__init__(name="jobrunner-beside", daemon=True)
-        self.asked: queue.SimpleQueue[Callable[[Database], T] | None] = queue.SimpleQueue()
-        self.answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
+        self.asked: queue.SimpleQueue[tuple[Callable[[Database], Any], queue.SimpleQueue[Any]] | None] = (
+            queue.SimpleQueue()
+        )
         self._database = main.second_connection()
         self._watchdog = watchdog
         self._wake = wake
-        watchdog.add(self._database)
+
+    def start(self) -> None:
+        self._watchdog.add(self._database)
+        super().start()
 
     def close(self) -> None:
         self.asked.put(None)
@@ -89,11 +91,10 @@ class _Thread(TickThread, Generic[T]):
         self._database.close()
 
     def run(self) -> None:
-        while (call := self.asked.get()) is not None:
-            answer: Any
+        while (asked := self.asked.get()) is not None:
+            call, answers = asked
             try:
-                answer = call(self._database)
+                answers.put(call(self._database))
             except Exception as error:  # noqa: BLE001 - the error is the answer
-                answer = error
-            self.answers.put(answer)
+                answers.put(error)
             self._wake()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -84,13 +84,13 @@ class _Sent:
 
 
 class Claimer:
-    """Claims runs, in the main thread. ``wake`` ends the wait of that thread.
+    """Claims runs. Main thread only; ``beside`` makes calls in another thread.
 
     Every method that asks the database raises DatabaseUnavailable.
     """
 
     def __init__(
-        self, context: TickContext, hand: Hand, heartbeat: Heartbeat, returner: Returner, wake: Callable[[], None]
+        self, context: TickContext, hand: Hand, heartbeat: Heartbeat, returner: Returner, beside: Beside[Answer]
     ) -> None:
         # The async types of this host, also those that this tick does not claim: their runs take no permits.
         self.exempt_types: frozenset[str] = frozenset()
@@ -103,7 +103,7 @@ class Claimer:
         self._log = context.log
         self._batch_size = BatchSize(_MOST_HELD, self._config.lease, first=_FIRST_CLAIMED)
         self._skips_payload = False
-        self._beside: Beside[Answer] = Beside(context, wake)
+        self._beside = beside
         self._sent: _Sent | None = None
 
     def take(self, wanted: Wanted) -> Claimed:

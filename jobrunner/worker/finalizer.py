@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -38,19 +37,19 @@ _LARGEST_TEXT = 1_000_000
 
 
 class Finalizer:
-    """Writes the results of the runs in hand that have ended. Main thread only; ``wake`` ends the wait of that thread.
+    """Writes the results of the runs in hand that have ended. Main thread only.
 
     Another thread writes a large group while the main loop dispatches the next runs.
     """
 
-    def __init__(self, context: TickContext, hand: Hand, wake: Callable[[], None]) -> None:
+    def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers]) -> None:
         self.trouble: DatabaseUnavailable | None = None
         self._has_logged = False
         self._context = context
         self._hand = hand
         self._log = context.log
         self._counts = context.counts
-        self._beside: Beside[Answers] = Beside(context, wake)
+        self._beside = beside
 
     def add(self, held: RunInHand, result: AttemptResult) -> None:
         """Take the result of a run. The next ``work`` writes it."""

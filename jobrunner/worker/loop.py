@@ -7,12 +7,15 @@ phase.
 
 from __future__ import annotations
 
+from typing import Any
+
 from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
+from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimed, Claimer, Wanted
 from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
@@ -43,9 +46,10 @@ class Loop:
         self._period: Period = listening or self._budget
         self._hand = hand = Hand(context.config.lease, supervisor.page)
         self._heartbeat = Heartbeat(context, hand, supervisor.wake)
-        self._finalizer = Finalizer(context, hand, supervisor.wake)
+        beside: Beside[Any] = Beside(context, supervisor.wake)
+        self._finalizer = Finalizer(context, hand, beside)
         self._returner = Returner(context, hand)
-        self._claimer = Claimer(context, hand, self._heartbeat, self._returner, supervisor.wake)
+        self._claimer = Claimer(context, hand, self._heartbeat, self._returner, beside.another())
         self._pools = Pools(context, hand, supervisor)
         self._dispatcher = Dispatcher(context, hand, self._pools, self._finalizer)
         self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
@@ -210,8 +214,9 @@ class Loop:
         wanted = int(min(room, self._period.most_runs()))
         if wanted > 0:
             request = Wanted(policies, wanted, capacity.claimable, capacity.limits)
-            if not capacity.claimable.permits and self._claimer.ask(request):
-                # Every child has work, which goes on while another thread claims.
+            # Every child has work, which goes on while another thread claims; or a write would hold this claim up.
+            is_better_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING)
+            if is_better_beside and self._claimer.ask(request):
                 self._asked_for = pool
                 return
             self._take_claimed(pool, self._claimer.take(request))

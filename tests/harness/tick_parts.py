@@ -18,6 +18,7 @@ from jobrunner.settings.config import load
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits, of_tick
+from jobrunner.worker.beside import Beside
 from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.finalizer import Finalizer
@@ -71,9 +72,10 @@ def tick_parts(database: Database, lease: timedelta = LEASE, **settings: Any) ->
     context = context_of(database, store, lease, **settings)
     hand = Hand(lease, BegunPage(None))
     heartbeat = Heartbeat(context, hand, lambda: None)
-    finalizer = Finalizer(context, hand, lambda: None)
+    beside: Beside[Any] = Beside(context, lambda: None)
+    finalizer = Finalizer(context, hand, beside)
     try:
-        claimer = Claimer(context, hand, heartbeat, Returner(context, hand), lambda: None)
+        claimer = Claimer(context, hand, heartbeat, Returner(context, hand), beside.another())
         yield TickParts(store, context, hand, heartbeat, finalizer, claimer)
     finally:
         finalizer.close()
