@@ -14,7 +14,7 @@ import redis_server
 from measures.baselines import CONNECT, PASS, RAW
 from measures.enqueue import SINGLE
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, MEASURES, SIZES, Drain, Line, Measure
+from plan import DRAINS, IDLE, MEASURES, ONE_JOB, SINGLE_ENQUEUE, SIZES, Drain, Line, Measure
 from plan import PEERS as GROUP
 from processes import Failed, NotThere, run
 from sizes import POSTGRESQL, SQLITE
@@ -103,8 +103,10 @@ def _measures(peer: Peer) -> Iterator[Measure]:
             yield _drained(stage, peer, settings, 1)
 
         about: dict[str, object] = {"command": _shown(peer, settings)}
-        yield Measure((Line(f"idle: {peer.name}, {settings} settings", "s", connect),), idle, GROUP, 1, about)
-        yield Measure((Line(f"one job: {peer.name}, {settings} settings", "s", connect),), one_job, GROUP, 1, about)
+        yield Measure((Line(IDLE.format(peer=peer.name, settings=settings), "s", connect),), idle, GROUP, 1, about)
+        yield Measure(
+            (Line(ONE_JOB.format(peer=peer.name, settings=settings), "s", connect),), one_job, GROUP, 1, about
+        )
         if peer.enqueues:
             yield _enqueue(peer, settings)
         for drain in DRAINS:
@@ -121,7 +123,7 @@ def _enqueue(peer: Peer, settings: str) -> Measure:
             _check_left(peer, url, count)
         yield float(told)
 
-    line = Line(f"single enqueue: {peer.name}, {settings} settings", "runs/s", SINGLE.format(db=peer.database))
+    line = Line(SINGLE_ENQUEUE.format(peer=peer.name, settings=settings), "runs/s", SINGLE.format(db=peer.database))
     return Measure((line,), take, GROUP, 1)
 
 

@@ -24,6 +24,10 @@ class Drain:
     peers: str
 
 
+# The peers' other lines.
+IDLE, ONE_JOB, SINGLE_ENQUEUE = (
+    f"{what}: {{peer}}, {{settings}} settings" for what in ("idle", "one job", "single enqueue")
+)
 # The sizes at which we and the peers are compared, the smallest first.
 DRAINS = (
     Drain("few_runs", "drain of few, default settings, {db}", "drain of few: {peer}, {settings} settings"),
@@ -99,7 +103,10 @@ def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
         needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names
         if not needed:
             return [each for each in MEASURES if each in wanted]
-        wanted += [each for each in MEASURES if any(line.name in needed for line in each.lines)]
+        found = [each for each in MEASURES if any(line.name in needed for line in each.lines)]
+        if not found:
+            raise LookupError(f"nothing measures what is compared to: {', '.join(sorted(needed))}")
+        wanted += found
 
 
 def _matches(each: Measure, word: str) -> bool:

@@ -19,7 +19,7 @@ RAW_EACH = "raw loop, each outcome committed, {db}"
 RAW_UNPREPARED = "raw loop, PostgreSQL, unprepared"
 IDEAL_SLOW = "slow runs: the ideal time"
 IDEAL_WAITING = "waiting runs: the ideal time"
-ONE_CORE = "one core"
+ONE_CORE, ONE_SECOND = "one core", "one second"
 _BATCH = 100
 _SELECT_ONE = "import psycopg, sys; psycopg.connect(sys.argv[1]).execute('select 1').fetchone()"
 # A table of the shape of a queue, which stays as it is whatever becomes of job_runs.
@@ -139,10 +139,13 @@ def _raw_sqlite(stage: Stage, rows: int, *, at_once: int = _BATCH) -> float:
                 connection.execute("COMMIT")
 
 
-@measure(Line(IDEAL_SLOW, "s"), Line(IDEAL_WAITING, "s"), Line(ONE_CORE, "cores"), group="baselines")
+@measure(
+    Line(IDEAL_SLOW, "s"), Line(IDEAL_WAITING, "s"), Line(ONE_CORE, "cores"), Line(ONE_SECOND, "s"), group="baselines"
+)
 def ideals(stage: Stage) -> Iterator[float]:
-    """Nothing is timed: what the runs would take if all else took no time; and one core."""
+    """Nothing is timed: what the runs would take if all else took no time; one core; and one second."""
     sizes = stage.sizes
     yield sizes.slow_runs * sizes.slow_seconds / 20
     yield max(1.0, sizes.waiting_runs / 500) * sizes.waiting_seconds
+    yield 1.0
     yield 1.0
