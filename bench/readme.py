@@ -190,6 +190,10 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
             f"others at their best: {peers}" if peers else "",
         )
     yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
+    yield row(
+        f"{results.size('spike'):,} by one tick with all of them in its `--batch`, else default settings",
+        lambda db: rate(results.median(f"spike, one tick, {db}")),
+    )
     for size, line, batch in (("runs", "", ""), ("spike", "spike, ", " with all of them in its `--batch`")):
         yield row(
             f"{results.size(size):,} by two ticks at once, each of its own host, else default settings{batch}",
