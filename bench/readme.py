@@ -80,17 +80,18 @@ def figures(results: Results) -> str:
 
 
 def goals(results: Results) -> str:
-    """The second table of docs/speed.md: what is aimed at; nothing where nothing of it was measured."""
+    """The second table of docs/speed.md; nothing where nothing of it was measured."""
     rows = [row for goal in GOALS if any((row := goal.row(results))[1:])]
-    return f"\nWhat is aimed at:\n\n{table(('', *BOTH), rows)}" if rows else ""
+    title = "Goals, each as a ratio to what was measured in the same rounds:"
+    return f"\n{title}\n\n{table(('', *BOTH), rows)}" if rows else ""
 
 
 def missing(results: Results) -> list[str]:
-    """The rows of docs/speed.md, and the aims, for which these results have no figure."""
+    """The rows of docs/speed.md, and the goals, for which these results have no figure."""
     left = [row[0] for row in _rows(results) if not any(row[1:3])]
     for goal in GOALS:
         what, *cells = goal.row(results)
-        left += [f"aim: {what}, {db}" for db, cell in zip(BOTH, cells, strict=True) if db in goal.aims and not cell]
+        left += [f"goal: {what}, {db}" for db, cell in zip(BOTH, cells, strict=True) if db in goal.aims and not cell]
     return left
 
 

@@ -60,22 +60,20 @@ LOCKED = "tests/test_locked_rows.py"
 LIFE = "tests/unit/test_lifecycle.py"
 POISON = "tests/test_hostile_handlers_poison.py"
 STORE = "jobrunner/store"
-MEANWHILE = f"{AT_ONCE}::test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovered_or_pruned"
-REFERRED = f"{LOCKED}::test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way"
-TOLD_APART = f"{LOCKED}::test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other"
-ISOLATION = (
-    f"{AT_ONCE}::test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_changed_as_any_other"
-)
+MEANWHILE = f"{AT_ONCE}::test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned"
+REFERRED = f"{LOCKED}::test_application_row_that_references_a_run_blocks_no_tick"
+TOLD_APART = f"{LOCKED}::test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other"
+ISOLATION = f"{AT_ONCE}::test_stricter_default_isolation_skips_changed_rows_like_any_other"
 STOPPED_ONLY = f"{AT_ONCE}::test_recovery_ends_only_the_runs_whose_handlers_it_has_stopped"
 AGE = f"{BEATS}::test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_were_sent"
-AGE_ALONG = f"{BEATS}::test_the_age_of_a_lease_is_counted_likewise_where_a_claim_or_a_finalize_renews_it"
+AGE_ALONG = f"{BEATS}::test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it_was_sent"
 FENCE = f"{BEATS}::test_a_handler_is_stopped_at_three_quarters_of_a_lease_that_is_not_renewed_and_killed_before_its_end"
 STALL = f"{BEATS}::test_leases_expire_while_the_main_loop_stalls_and_are_renewed_when_it_goes_on"
 AFTER_STALL = f"{BEATS}::test_after_a_stall_the_main_loop_learns_first_which_leases_it_has_lost"
 STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_writes_no_report_of_its_run"
-ASKED_FOR = f"{AT_ONCE}::test_a_quarantined_run_is_claimed_only_by_a_claim_that_asks_for_it"
+ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone"
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
-ALONE = f"{POISON}::test_a_quarantined_run_is_started_alone_in_its_tick"
+ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
 
 NOTED = "        self._is_quarantined_at_work = self._is_quarantined_due = bool(claimed.runs)\n"
 LOOKED = """\
@@ -100,18 +98,18 @@ MUTATIONS = (
         [MEANWHILE],
     ),
     Mutation(
-        "claim that waits for a row that refers to a run",
+        "claim that waits for a row that references a run",
         f"{STORE}/claims.py",
         ".with_for_update(skip_locked=True, key_share=True)",
         ".with_for_update(skip_locked=True)",
         [REFERRED],
     ),
     Mutation(
-        "claim whose UPDATE does not ask again",
+        "claim whose UPDATE does not check again",
         f"{STORE}/claims.py",
         "columns.id.in_(select(picked.c.id)), columns.status != RUNNING)",
         "columns.id.in_(select(picked.c.id)))",
-        [MEANWHILE, "tests/test_overlap.py::test_two_claims_that_do_not_see_each_other_take_one_run"],
+        [MEANWHILE, "tests/test_overlap.py::test_two_concurrent_claims_take_one_run_of_a_concurrency_key"],
         "the lock holds what the view has found; the UPDATE asks again so that no run has two owners if it ever failed",
     ),
     # Recovery.
@@ -138,49 +136,49 @@ MUTATIONS = (
     ),
     # The heartbeat.
     Mutation(
-        "beats while the main loop stands still",
+        "heartbeats while the main loop is stalled",
         "jobrunner/worker/heartbeat.py",
         "        if clock.elapsed() - self._step_at > self._lease_seconds / 2:\n            return False\n",
         "",
         [STALL],
     ),
     Mutation(
-        "no beat after a stall",
+        "no heartbeat after a stall",
         "jobrunner/worker/heartbeat.py",
         "        if stalled and len(self._hand):\n",
         "        if False:\n",
         [AFTER_STALL],
     ),
     Mutation(
-        "a beat's leases counted from its answer",
+        "leases of a heartbeat counted from its answer",
         "jobrunner/worker/heartbeat.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
-        "a claim's leases counted from its answer",
+        "leases of a claim counted from its answer",
         "jobrunner/worker/claimer.py",
         "        return self._take_in_hand(request, claim, sent_at)\n",
         "        return self._take_in_hand(request, claim, clock.elapsed())\n",
         [AGE],
     ),
     Mutation(
-        "a claim's renewals counted from its answer",
+        "renewals by a claim counted from its answer",
         "jobrunner/worker/claimer.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
-        "a finalize's renewals counted from its answer",
+        "renewals by a finalize counted from its answer",
         "jobrunner/worker/finalizer.py",
         "        self._hand.note_renewed(renewal.renewed, sent_at)\n",
         "        self._hand.note_renewed(renewal.renewed, clock.elapsed())\n",
         [AGE_ALONG],
     ),
     Mutation(
-        "told that a lease is not renewed only at its end",
+        "a handler is asked to stop only at the end of its lease",
         "jobrunner/worker/heartbeat.py",
         "FENCE_SHARE = 0.75",
         "FENCE_SHARE = 1.0",
@@ -231,32 +229,32 @@ MUTATIONS = (
         [TOLD_APART],
     ),
     Mutation(
-        "a lease named twice is ended twice",
+        "a lease given twice is finalized twice",
         f"{STORE}/finalize.py",
         "held.pop(lease, None)",
         "held.get(lease)",
-        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+        [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
-        "what recovery has ended is taken for applied",
+        "a run ended by recovery is taken for finalized",
         f"{STORE}/finalize.py",
         'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
         'columns.worker == bindparam("worker"), bindparam("expired") != ""',
-        [f"{TOGETHER}::test_what_was_applied_without_an_answer_is_told_from_what_was_lost"],
+        [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
-        "a group not parted after a lost connection",
+        "a group not split after a lost connection",
         "jobrunner/worker/finalizer.py",
         "                    write.group_size = 1\n",
         "                    pass\n",
-        [f"{AT_ONCE}::test_a_run_that_costs_each_write_its_connection_costs_only_its_own"],
+        [f"{AT_ONCE}::test_run_that_breaks_the_connection_of_its_write_harms_no_other_run"],
     ),
     Mutation(
-        "a group not parted after an error",
+        "a group not split after an error",
         "jobrunner/worker/finalizer.py",
         "            write.group_size = max(1, len(group) // 2)\n",
         "            pass\n",
-        ["tests/test_finalize_groups.py::test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back"],
+        ["tests/test_finalize_groups.py::test_unwritable_result_does_not_hold_back_its_group"],
     ),
     # Transactions.
     Mutation(
@@ -272,14 +270,14 @@ MUTATIONS = (
         f"{STORE}/overlap.py",
         "    return older.order_by(columns.id).with_for_update(of=job_runs, key_share=True)",
         "    return older.order_by(columns.id)",
-        [f"{AT_ONCE}::test_what_is_about_to_be_replaced_is_not_claimed_any_more"],
+        [f"{AT_ONCE}::test_run_being_replaced_is_not_claimed"],
     ),
     Mutation(
         "prune without its lock",
         f"{STORE}/ticks.py",
         "        .limit(limit)\n        .with_for_update(skip_locked=True)\n    )\n    if besides:",
         "        .limit(limit)\n    )\n    if besides:",
-        [MEANWHILE, f"{AT_ONCE}::test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried"],
+        [MEANWHILE, f"{AT_ONCE}::test_run_is_not_pruned_after_its_retry_was_confirmed"],
     ),
     Mutation(
         "prune of runs that are not finished",
@@ -297,14 +295,14 @@ MUTATIONS = (
     ),
     # Quarantined runs.
     Mutation(
-        "a quarantined run not alone: others are claimed beside it",
+        "a quarantined run not alone: others are claimed with it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_at_work = self._is_quarantined_due = False\n",
         [ALONE],
     ),
     Mutation(
-        "a quarantined run not alone: the next one is claimed beside it",
+        "a quarantined run not alone: the next one is claimed with it",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
@@ -312,20 +310,20 @@ MUTATIONS = (
         more=((LOOKED, ""),),
     ),
     Mutation(
-        "a quarantined run not noted as at work",
+        "a quarantined run not noted as running",
         "jobrunner/worker/loop.py",
         NOTED,
         "        self._is_quarantined_due = bool(claimed.runs)\n",
         [ALONE],
-        "the look before the next quarantined run is claimed sees it, too; the note spares the loop vain steps",
+        "the check before the next quarantined claim sees it, too; the note only saves useless steps of the loop",
     ),
     Mutation(
-        "no look at what is at work before a quarantined run is claimed",
+        "no check of running runs before a quarantined run is claimed",
         "jobrunner/worker/loop.py",
         LOOKED,
         "",
         [ALONE],
-        "the note of the quarantined run at work says it, too; the look also sees one that still waits for its child",
+        "the note about a running quarantined run does it, too; the check also sees one that waits for its child",
     ),
     Mutation(
         "quarantined runs are claimed with the others",
@@ -335,7 +333,7 @@ MUTATIONS = (
         [ASKED_FOR],
     ),
     Mutation(
-        "a run is quarantined only from its third crash on",
+        "a quarantine only from the third crash on",
         "jobrunner/lifecycle.py",
         "QUARANTINE_AFTER_EXPIRIES = 2",
         "QUARANTINE_AFTER_EXPIRIES = 3",
@@ -364,14 +362,14 @@ MUTATIONS = (
         [LIFE],
     ),
     Mutation(
-        "releases without end",
+        "releases without a limit",
         "jobrunner/lifecycle.py",
         "    if run.releases + 1 < MOST_RELEASES_IN_A_ROW:\n",
         "    if True:\n",
         [LIFE],
     ),
     Mutation(
-        "expiries that are not in a row are counted",
+        "expiries that are not consecutive are counted",
         "jobrunner/lifecycle.py",
         "expiries = run.lease_expiries + 1 if expired else 0",
         "expiries = run.lease_expiries + 1",
@@ -380,7 +378,7 @@ MUTATIONS = (
 )
 
 
-class Ground:
+class MutationSandbox:
     """A copy of the package, and an environment that imports it instead of the checkout and all else as it is here."""
 
     def __init__(self, folder: Path) -> None:
@@ -449,12 +447,12 @@ class Ground:
         return Path(done.stdout.strip()).is_relative_to(self.copy)
 
 
-def decision(ground: Ground, mutation: Mutation) -> tuple[str, bool]:
+def decision(sandbox: MutationSandbox, mutation: Mutation) -> tuple[str, bool]:
     """What to say of it, and whether it is as it should be."""
     if problem := mutation.problem():
         return problem, False
-    with ground.changed(mutation):
-        killer = ground.first_failure(mutation.tests)
+    with sandbox.changed(mutation):
+        killer = sandbox.first_failure(mutation.tests)
     if killer is None:
         return (f"survived: {mutation.reason}", True) if mutation.reason else ("SURVIVED", False)
     said = f"killed by {killer}"
@@ -467,15 +465,15 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         sys.exit(f"no mutation is named {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        ground = Ground(Path(folder))
-        if not ground.imports_the_copy():
+        sandbox = MutationSandbox(Path(folder))
+        if not sandbox.imports_the_copy():
             sys.exit("the tests would import another jobrunner than the changed one")
         chosen = [each for each in MUTATIONS if not names or each.name in names]
-        if broken := ground.first_failure(sorted({test for each in chosen for test in each.tests})):
+        if broken := sandbox.first_failure(sorted({test for each in chosen for test in each.tests})):
             sys.exit(f"{broken} fails without any change")
         is_good = True
         for mutation in chosen:
-            said, is_right = decision(ground, mutation)
+            said, is_right = decision(sandbox, mutation)
             is_good = is_good and is_right
             print(f"{mutation.name}: {said}", flush=True)
     return 0 if is_good else 1

@@ -21,7 +21,7 @@ SMOKE = [
     "tests/unit/test_program.py",
     "tests/unit/test_recurrence_refused.py",
     "tests/test_cli_enqueue.py",
-    "tests/test_enqueue_borrowed.py",
+    "tests/test_enqueue_callers_connection.py",
     "tests/test_handlers.py",
     "tests/test_commands.py",
     "tests/test_migrations.py",

@@ -39,7 +39,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the commands said and what the tables hold, while both still exist."""
+    """Show the output of the commands and the rows of the tables, while both still exist."""
     report = yield
     if report.when == "call" and report.failed and isinstance(item, pytest.Function):
         for name in ("jobrunner", "private_jobrunner"):

@@ -1,4 +1,4 @@
-"""`jobrunner apply`: what code and jobrunner.toml declare is what the database has, and nobody else's is touched."""
+"""`jobrunner apply` writes what code and jobrunner.toml declare, and changes no other schedule."""
 
 from datetime import UTC, datetime
 
@@ -48,7 +48,7 @@ def test_code_and_file_become_definitions_once(jobrunner: Commands, app: App, da
     assert everything(database) == before
 
 
-def test_the_diff_tells_what_is_added_changed_and_disabled(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_prints_what_is_added_changed_and_disabled(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=CODE, file=FILE)
     first = jobrunner("apply")
     assert first.stderr == ""
@@ -98,7 +98,9 @@ def test_definitions_made_by_command_are_left_alone(jobrunner: Commands, app: Ap
     assert definitions(database) == {"mine": before}
 
 
-def test_a_name_that_a_command_has_taken_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
+def test_declared_name_of_a_schedule_added_by_command_is_refused(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     jobrunner("schedule", "add", "send de", "--type", "echo", "--cron", "@daily")
     declare(app, code=CODE, file=FILE)
     before = everything(database)
@@ -112,17 +114,17 @@ def test_a_name_that_a_command_has_taken_is_refused(jobrunner: Commands, app: Ap
     assert definitions(database)["send de"]["id"] == before[0][0]["id"]
 
 
-def test_a_name_of_both_code_and_file_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
+def test_name_declared_by_code_and_file_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=CODE, file=FILE.replace("s.hourly", "s.nightly"))
     before = everything(database)
     refused(jobrunner("apply", check=False), 78, "'nightly'", "handler nightly", "jobrunner.toml", "rename one")
     assert everything(database) == before
 
 
-def test_two_applies_of_one_deploy_are_not_disturbed_by_a_rival_of_the_same_name(
+def test_two_applies_and_a_command_that_adds_the_same_name_leave_nothing_half_written(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """A command takes the name while applies are on their way: whoever is second is told, and nothing is half done."""
+    """A command adds the name while applies run: the second one is refused, and nothing is half written."""
     declare(app, code=CODE, file=FILE)
     adding = ["schedule", "add", "send fr", "--type", "echo", "--cron", "@daily"]
     started = [jobrunner.start(*words) for words in (["apply"], adding, ["apply"], adding)]
@@ -211,7 +213,7 @@ def test_a_schedule_of_the_file_that_cannot_be_used_changes_nothing(
     assert found == before
 
 
-def test_a_schedule_of_a_type_that_nobody_here_knows_is_told(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_reports_a_schedule_of_an_unknown_job_type(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, file='[schedules.s]\njob = "sned"\nschedule = "@daily"\n')
     done = jobrunner("apply")
     assert done.stdout.splitlines() == ["+ s: sned at @daily UTC (jobrunner.toml)", "1 added, 0 unchanged"]

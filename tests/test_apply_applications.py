@@ -1,4 +1,4 @@
-"""Several applications on one database: each answers for its own schedules, and none disables another's."""
+"""Several applications on one database: `apply` of one changes no schedule of another."""
 
 from typing import Any
 
@@ -39,9 +39,7 @@ def test_hosts_with_files_of_their_own_do_not_disable_each_others_schedules(
     assert jobrunner("apply", "--json", env=SHOP).json()["of_other_applications"] == {"blog": 1}
 
 
-def test_a_source_that_is_gone_is_gone_for_its_own_application_only(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_gone_disables_only_schedules_of_its_own_application(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=one("of the blog"))
     assert applied(jobrunner, env={"JOBRUNNER_APPLICATION": "blog"})["added"] == ["of the blog"]
     filed(app, "orders")
@@ -59,7 +57,7 @@ def test_a_name_of_another_application_is_refused(jobrunner: Commands, app: App,
     assert everything(database) == before
 
 
-def test_what_was_nobodys_becomes_that_of_the_application_that_declares_it(
+def test_schedule_without_application_belongs_to_the_one_that_declares_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     filed(app, "orders", "old")
@@ -71,7 +69,7 @@ def test_what_was_nobodys_becomes_that_of_the_application_that_declares_it(
     assert applied(jobrunner, env=SHOP) == nothing(1)
 
 
-def test_a_schedule_that_its_application_gave_up_may_be_anothers(
+def test_schedule_given_up_by_an_application_can_be_declared_by_another(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     filed(app, "clean_up")

@@ -1,4 +1,4 @@
-"""Which source has a say in what: a host answers only for those that it has, and what moves keeps its history."""
+"""A host changes only the schedules of the sources that it has, and a schedule that moves keeps its history."""
 
 from datetime import timedelta
 
@@ -30,14 +30,17 @@ def test_a_host_without_the_code_leaves_its_schedules_alone(jobrunner: Commands,
     before = definitions(database)
     done = jobrunner("apply", env=NO_HANDLERS)
     assert done.stdout.splitlines() == [
-        "3 of the code left alone: this host does not have that source; if nobody has: jobrunner apply --gone code",
+        (
+            "3 of the code left alone: this host does not have that source; if no host has it any more,"
+            " run: jobrunner apply --gone code"
+        ),
         "nothing to do, 2 unchanged",
     ]
     assert applied(jobrunner, env={"JOBRUNNER_APP_DIR": None, "PYTHONPATH": str(app.folder)}) == nothing(3)
     assert definitions(database) == before
 
 
-def test_a_host_with_neither_source_is_told(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_on_a_host_without_any_source_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=CODE, file=FILE)
     jobrunner("apply")
     before = everything(database)
@@ -54,7 +57,7 @@ def test_the_last_schedule_of_each_source_can_go(jobrunner: Commands, app: App, 
     assert definitions(database) == {}
 
 
-def test_a_source_that_nobody_has_any_more_is_disabled_on_demand(
+def test_gone_disables_schedules_of_a_source_that_no_host_has(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     declare(app, code=CODE, file=FILE)
@@ -87,7 +90,7 @@ def test_a_name_of_a_source_that_this_host_lacks_is_refused(jobrunner: Commands,
 
 
 @pytest.mark.promise("P3", "P12")
-def test_what_moves_from_code_to_file_keeps_its_history(jobrunner: Commands, app: App, database: Database) -> None:
+def test_schedule_moved_from_code_to_file_keeps_its_history(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     declare(app, code=one("moving", "@hourly"))
     jobrunner("apply")
@@ -107,7 +110,7 @@ def test_what_moves_from_code_to_file_keeps_its_history(jobrunner: Commands, app
 
 
 @pytest.mark.promise("P3")
-def test_what_comes_back_is_not_back_filled_and_fires_nothing_twice(
+def test_schedule_declared_again_gets_no_past_runs_and_no_slot_twice(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
@@ -146,7 +149,7 @@ def test_what_comes_back_is_not_back_filled_and_fires_nothing_twice(
 
 
 @pytest.mark.promise("P3")
-def test_an_edited_schedule_expands_what_was_due_and_never_fires_twice(
+def test_edited_schedule_expands_due_slots_and_fires_none_twice(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """No tick came at 13:00; the deploy at 13:05 owes that slot to the old declaration."""
@@ -174,7 +177,7 @@ def test_an_edited_schedule_expands_what_was_due_and_never_fires_twice(
 
 
 @pytest.mark.promise("P3")
-def test_an_edit_of_anything_else_leaves_the_watermark(jobrunner: Commands, app: App, database: Database) -> None:
+def test_edit_without_a_new_expression_keeps_the_watermark(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     declare(app, code=one("edited", "0 13 * * *"))
     jobrunner("apply")
@@ -206,7 +209,7 @@ def test_a_pause_outlives_deploys(jobrunner: Commands, app: App, database: Datab
     assert slots_with_runs(database, "paused") == []
 
 
-def test_true_is_not_taken_for_one(jobrunner: Commands, app: App, database: Database) -> None:
+def test_true_and_one_are_different_in_a_payload(jobrunner: Commands, app: App, database: Database) -> None:
     """Python says that they are equal; a handler that gets them does not."""
     odd = {"a": 1, "b": [0, {"c": False}], "large": 1e16, "small": 5e-324, "whole": 1.0, "text": "é\u2028"}
     declare(app, code=one("odd", payload=odd))

@@ -1,4 +1,4 @@
-"""docs/architecture.md names what there is, and the shape of the code stays as it was meant."""
+"""docs/architecture.md names only what exists, and the structure of the code stays within its limits."""
 
 import importlib
 import re
@@ -18,28 +18,28 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
 @pytest.mark.parametrize("hop", shape.hops())
-def test_each_hop_of_a_run_is_a_function_that_there_is(hop: str) -> None:
+def test_each_hop_in_the_architecture_page_is_an_existing_function(hop: str) -> None:
     module, _, name = hop.partition(":")
     found = importlib.import_module(f"jobrunner.{module}")
     assert callable(reduce(getattr, name.split("."), found))
 
 
-def test_a_run_passes_no_more_hops_than_a_person_can_keep_in_mind() -> None:
+def test_architecture_page_has_at_most_the_allowed_number_of_hops() -> None:
     assert 10 <= len(shape.hops()) <= 20
 
 
-def test_every_file_that_the_page_names_is_there() -> None:
+def test_every_file_named_in_the_architecture_page_exists() -> None:
     named = {name for name in re.findall(r"`((?:\w+/)+\w*(?:\.py)?)`", PAGE) if not name.startswith("docs/")}
     missing = [name for name in named if not (ROOT / "jobrunner" / name.removeprefix("jobrunner/")).exists()]
     assert missing == []
 
 
-def test_every_room_is_on_the_page() -> None:
+def test_every_package_is_in_the_architecture_page() -> None:
     rooms = {path.name for path in (ROOT / "jobrunner").iterdir() if (path / "__init__.py").exists()}
     assert rooms == set(re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE))
 
 
-def test_no_imports_go_round_in_a_circle_not_even_those_for_types() -> None:
+def test_imports_have_no_cycle_even_among_types() -> None:
     assert shape.circles(shape.modules(Path(ROOT / "jobrunner"))) == []
     assert shape.circles(shape.bench_modules()) == []
 

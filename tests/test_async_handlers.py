@@ -1,4 +1,4 @@
-"""``async def`` handlers: many at once in one child, each with its own limit and its own end."""
+"""``async def`` handlers: many run at once in one child, each with its own timeout and its own end."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_many_async_runs_work_at_once_in_one_child_and_take_no_permits(
 
 
 @pytest.mark.parametrize(("job_type", "most"), [("pair", 2), ("single", 1)])
-def test_no_more_of_a_type_than_its_concurrency_over_all_ticks_of_a_host(
+def test_type_runs_at_most_its_concurrency_over_all_ticks_of_a_host(
     jobrunner: Commands, app: App, database: Database, job_type: str, most: int
 ) -> None:
     for _ in range(5):
@@ -53,7 +53,7 @@ def test_no_more_of_a_type_than_its_concurrency_over_all_ticks_of_a_host(
 
 
 @pytest.mark.promise("P6")
-def test_a_timeout_cancels_that_one_only(jobrunner: Commands, app: App, database: Database) -> None:
+def test_timeout_of_an_async_run_cancels_only_that_run(jobrunner: Commands, app: App, database: Database) -> None:
     held = queue(database, "hold", {"path": str(app.path("go"))})
     late, polite = queue(database, "finishing"), queue(database, "polite")
     tick = jobrunner.start("tick")
@@ -121,7 +121,7 @@ async def only(ctx): ...
 
 
 @pytest.mark.parametrize("module", [ONLY_ASYNC, "", "from jobrunner import job\n\n@job('only')\ndef only(ctx): ...\n"])
-def test_a_tick_whose_handlers_serve_nothing_more_ends_before_its_budget(
+def test_tick_without_work_for_its_handlers_ends_before_its_budget(
     jobrunner: Commands, app: App, database: Database, module: str
 ) -> None:
     """It once sat out its budget, waiting for work for children that had nothing to serve."""

@@ -1,4 +1,4 @@
-"""Whatever the environment's variables say, every command works, and what is not ASCII arrives as it was."""
+"""Every command works with any environment variables, and text that is not ASCII arrives unchanged."""
 
 import os
 import pty
@@ -9,7 +9,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.environments import COMMANDS, LETTERS, all_are_civil, is_civil, letters, run_in
+from harness.environments import COMMANDS, LETTERS, check_all_exits, check_exit, letters, run_in
 from harness.terminal import read_terminal
 
 ERROR = f"ValueError: schlechte Größe {LETTERS}"
@@ -40,11 +40,11 @@ VARIABLES = {
 @pytest.mark.either_database
 @pytest.mark.long(sample=6)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
-def test_every_command_works_whatever_the_variables_say(
+def test_every_command_works_with_any_locale_variables(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]
 ) -> None:
     letters(app)
-    ends = all_are_civil(jobrunner, env=env)
+    ends = check_all_exits(jobrunner, env=env)
     (run,) = database.query("SELECT status, payload, last_error FROM job_runs")
     assert run == {"status": "dead", "payload": {"name": LETTERS}, "last_error": ERROR.partition(": ")[2]}
     assert database.value("SELECT output FROM job_attempts") == f"printed {LETTERS}\n"
@@ -61,7 +61,7 @@ def test_every_command_works_whatever_the_variables_say(
 def test_a_terminal_that_knows_ascii_only(jobrunner: Commands, app: App, database: Database, name: str) -> None:
     letters(app)
     for command in ("enqueue", "tick"):
-        is_civil(run_in(jobrunner, 'exec "$@"', *COMMANDS[command]), 0)
+        check_exit(run_in(jobrunner, 'exec "$@"', *COMMANDS[command]), 0)
     for words in (["show", "1"], ["status"]):
         code, seen = on_a_terminal(jobrunner, words, VARIABLES[name])
         assert code == 0
@@ -101,8 +101,8 @@ def test_a_file_with_letters_in_its_name_is_found_in_any_locale(jobrunner: Comma
     (tmp_path / "größe.json").write_text('{"name": "Zoë ☃"}')
     env = VARIABLES["ASCII for everything"] | {"JOBRUNNER_LOG": str(tmp_path / "protokoll-größe")}
     payload = ["--payload", f"@{tmp_path}/größe.json"]
-    is_civil(run_in(jobrunner, 'exec "$@"', "enqueue", "echo", *payload, env=env), 0)
-    is_civil(run_in(jobrunner, 'exec "$@"', "tick", env=env), 0)
+    check_exit(run_in(jobrunner, 'exec "$@"', "enqueue", "echo", *payload, env=env), 0)
+    check_exit(run_in(jobrunner, 'exec "$@"', "tick", env=env), 0)
     assert jobrunner.show(1)["result"] == {"name": LETTERS}
     assert (tmp_path / "protokoll-größe").read_text()
 
@@ -111,12 +111,12 @@ def test_a_file_with_letters_in_its_name_is_found_in_any_locale(jobrunner: Comma
 def test_a_current_folder_that_is_gone(jobrunner: Commands, app: App, database: Database) -> None:
     """A deploy replaces it while cron's shell stands in it."""
     letters(app)
-    all_are_civil(jobrunner, 'mkdir gone && cd gone && rmdir ../gone && exec "$@"')
+    check_all_exits(jobrunner, 'mkdir gone && cd gone && rmdir ../gone && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"
 
 
 @sqlite_only
-def test_the_current_folder_shadows_nothing_that_a_tick_imports(
+def test_modules_in_the_current_folder_shadow_no_import_of_a_tick(
     jobrunner: Commands, app: App, tmp_path: Path, database: Database
 ) -> None:
     """Beside test_cli_commands: modules of ours, of the standard library and of the application."""
@@ -125,5 +125,5 @@ def test_the_current_folder_shadows_nothing_that_a_tick_imports(
     folder.mkdir()
     for name in ("jobs", "jobrunner", "handlers", "zoneinfo", "tzdata", "json", "psycopg", "sitecustomize"):
         (folder / f"{name}.py").write_text("raise SystemExit('a stray module was imported')\n")
-    all_are_civil(jobrunner, f'cd "{folder}" && exec "$@"')
+    check_all_exits(jobrunner, f'cd "{folder}" && exec "$@"')
     assert database.value("SELECT status FROM job_runs") == "dead"

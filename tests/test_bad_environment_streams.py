@@ -6,7 +6,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
-from harness.environments import COMMANDS, is_civil, letters, run_in
+from harness.environments import COMMANDS, check_exit, letters, run_in
 
 # Where its text is all that a command is for, it has not done its work. What is committed is done.
 LISTINGS = dict.fromkeys(["status", "show", "schedule list", "jobs"], 1)
@@ -22,7 +22,7 @@ REDIRECTIONS: dict[str, dict[str, int]] = {
 @sqlite_only
 @pytest.mark.long(sample=2)
 @pytest.mark.parametrize(("redirection", "codes"), REDIRECTIONS.items(), ids=REDIRECTIONS.keys())
-def test_every_command_and_every_lost_stream(
+def test_every_command_survives_each_closed_stream(
     jobrunner: Commands, app: App, database: Database, redirection: str, codes: dict[str, int]
 ) -> None:
     letters(app)
@@ -40,10 +40,10 @@ def test_every_command_and_every_lost_stream(
 
 @sqlite_only
 @pytest.mark.parametrize("name", LISTINGS)
-def test_a_listing_onto_a_full_disk_is_one_line(jobrunner: Commands, name: str) -> None:
+def test_listing_to_a_full_disk_is_reported_in_one_line(jobrunner: Commands, name: str) -> None:
     jobrunner.enqueue("echo")
     done = run_in(jobrunner, 'exec "$@" >/dev/full', *COMMANDS[name])
-    is_civil(done, 1)
+    check_exit(done, 1)
     assert "No space left on device" in done.stderr
 
 
@@ -52,7 +52,7 @@ def test_a_listing_onto_a_full_disk_is_one_line(jobrunner: Commands, name: str) 
 def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
     jobrunner: Commands, database: Database, form: list[str]
 ) -> None:
-    """Exit 1 would have whoever called try again, while the run is committed."""
+    """Exit 1 would make the caller try again, although the run is committed."""
     done = run_in(jobrunner, '"$@" >/dev/full || "$@" >/dev/full', "enqueue", "echo", *form)
     assert done.returncode == 0
     assert len(done.stderr.splitlines()) == 1
@@ -63,7 +63,7 @@ def test_a_run_whose_id_cannot_be_printed_is_not_enqueued_twice(
 
 @pytest.mark.either_database
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&- 2>/dev/full"])
-def test_a_change_that_cannot_be_told_is_done_all_the_same(
+def test_change_whose_output_cannot_be_written_is_still_done(
     jobrunner: Commands, database: Database, redirection: str
 ) -> None:
     ids = [str(jobrunner.enqueue("echo")) for _ in range(3)]
@@ -84,7 +84,7 @@ def test_a_change_that_cannot_be_told_is_done_all_the_same(
 
 @sqlite_only
 @pytest.mark.parametrize("lost", ["stdout", "stderr"])
-def test_several_runs_are_all_changed_though_nobody_reads(jobrunner: Commands, database: Database, lost: str) -> None:
+def test_all_runs_are_changed_even_if_the_reader_has_closed(jobrunner: Commands, database: Database, lost: str) -> None:
     """With the first line lost, the second run was left as it was."""
     ids = [str(jobrunner.enqueue("echo")) for _ in range(3)]
     words = ["cancel", *ids] if lost == "stdout" else ["cancel", "77", "88", *ids]
@@ -114,7 +114,7 @@ def test_several_runs_are_all_changed_though_nobody_reads(jobrunner: Commands, d
     ],
     ids=" ".join,
 )
-def test_head_has_had_enough(jobrunner: Commands, database: Database, words: list[str]) -> None:
+def test_output_to_head_ends_without_an_error(jobrunner: Commands, database: Database, words: list[str]) -> None:
     """More than a pipe holds, so that the command is still writing when its reader goes."""
     jobrunner("enqueue", "echo", "--payload", "-", stdin=f'{{"name": "{"x" * 200_000}"}}')
     jobrunner("schedule", "add", "n" * 190, "--type", "echo", "--cron", "@daily")
@@ -135,7 +135,7 @@ def test_head_has_had_enough(jobrunner: Commands, database: Database, words: lis
     command.stderr.close()
 
 
-def test_a_tick_at_work_outlives_whoever_read_its_log(jobrunner: Commands, app: App) -> None:
+def test_tick_goes_on_after_the_reader_of_its_log_has_closed(jobrunner: Commands, app: App) -> None:
     """`jobrunner tick -v 2>&1 | head -1`: the handler goes on, and is finalized."""
     run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("go"))})
     tick = subprocess.Popen(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, Database
-from harness.environments import COMMANDS, all_are_civil, is_civil, letters, run_in
+from harness.environments import COMMANDS, check_all_exits, check_exit, letters, run_in
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 PACKAGE_ONLY = {"PYTHONTZPATH": ""}
@@ -25,15 +25,15 @@ def neither(tmp_path: Path) -> dict[str, str]:
 
 def add(jobrunner: Commands, name: str, *words: str, env: dict[str, str]) -> str:
     done = run_in(jobrunner, 'exec "$@"', "schedule", "add", name, *words, env=env)
-    is_civil(done, 2 if done.returncode else 0)
+    check_exit(done, 2 if done.returncode else 0)
     return done.stdout + done.stderr
 
 
 @pytest.mark.either_database
-def test_the_package_alone_serves(jobrunner: Commands, app: App, database: Database) -> None:
+def test_tzdata_package_alone_is_enough(jobrunner: Commands, app: App, database: Database) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *BERLIN, env=PACKAGE_ONLY)
-    all_are_civil(jobrunner, env=PACKAGE_ONLY)
+    check_all_exits(jobrunner, env=PACKAGE_ONLY)
     assert database.query("SELECT last_error FROM job_definitions") == [{"last_error": None}]
 
 
@@ -52,15 +52,15 @@ def test_utc_needs_no_time_zone_database(
 ) -> None:
     letters(app)
     assert "next slot" in add(jobrunner, "hourly", *LETTER, env=neither)
-    all_are_civil(jobrunner, env=neither)
+    check_all_exits(jobrunner, env=neither)
     database.move_clock(timedelta(hours=1))
-    is_civil(run_in(jobrunner, 'exec "$@"', "tick", env=neither), 0)
+    check_exit(run_in(jobrunner, 'exec "$@"', "tick", env=neither), 0)
     assert len(slots_with_runs(database, "hourly")) == 1
     assert database.query("SELECT last_error FROM job_definitions") == [{"last_error": None}]
 
 
 @pytest.mark.promise("P12")
-def test_a_lost_time_zone_database_costs_no_slot(
+def test_lost_time_zone_database_loses_no_slot(
     jobrunner: Commands, app: App, database: Database, neither: dict[str, str]
 ) -> None:
     """The problem is shown, the other schedules go on, and once it is back the slots are caught up."""
@@ -71,12 +71,12 @@ def test_a_lost_time_zone_database_costs_no_slot(
     jobrunner("schedule", "add", "plain", *LETTER, "--overlap", "allow")
     for hour in (13, 14):
         go_to(database, utc(2026, 5, 1, hour, 0, 1))
-        is_civil(run_in(jobrunner, 'exec "$@"', "tick", env=neither | NO_HANDLERS), 0)
+        check_exit(run_in(jobrunner, 'exec "$@"', "tick", env=neither | NO_HANDLERS), 0)
     assert slots_with_runs(database, "plain") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
     assert slots_with_runs(database, "berlin") == []
     for name in ("schedule list", "status"):
         done = run_in(jobrunner, 'exec "$@"', *COMMANDS[name], env=neither)
-        is_civil(done, 0)
+        check_exit(done, 0)
         assert done.stdout.count("no time zone database") == 1
     jobrunner.tick(env=NO_HANDLERS)
     assert slots_with_runs(database, "berlin") == [utc(2026, 5, 1, 14)]

@@ -1,4 +1,4 @@
-"""Handlers that cannot be had: named in one line by every command that needs them, and their runs wait."""
+"""Handlers that cannot be imported: every command that needs them names them in one line, and their runs wait."""
 
 import re
 
@@ -80,7 +80,7 @@ def test_a_broken_module_is_named_by_every_command_that_needs_it(
     assert run_of(database, 1)["status"] == "succeeded"
 
 
-def test_what_is_no_name_of_a_module_is_called_so(jobrunner: Commands, app: App, database: Database) -> None:
+def test_invalid_module_name_is_reported_as_such(jobrunner: Commands, app: App, database: Database) -> None:
     # Were it taken for a path, this would be found and run.
     app.folder.with_name("evil.py").write_text("open('evil-was-here', 'w')")
     refuse(jobrunner, database, "handlers,../evil", "'../evil'", "not the name of a module")
@@ -92,11 +92,11 @@ def test_what_is_no_name_of_a_module_is_called_so(jobrunner: Commands, app: App,
         assert "not the name of a module" in done.stderr
 
 
-def test_a_module_that_is_not_there_is_named(jobrunner: Commands, database: Database) -> None:
+def test_missing_module_is_named_in_the_error(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers,missing.deep", "'missing.deep'", "No module named 'missing'")
 
 
-def test_a_file_name_is_not_taken_for_a_module(jobrunner: Commands, database: Database) -> None:
+def test_file_name_in_place_of_a_module_is_refused(jobrunner: Commands, database: Database) -> None:
     refuse(jobrunner, database, "handlers.py", "'handlers.py'", "'handlers' is not a package")
 
 
@@ -105,7 +105,9 @@ def test_a_module_without_permission_is_named(jobrunner: Commands, app: App, dat
     refuse(jobrunner, database, "broken", "'broken'")
 
 
-def test_two_handlers_of_one_name_are_both_told(jobrunner: Commands, app: App, database: Database) -> None:
+def test_two_handlers_of_one_name_are_both_named_in_the_error(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.write("mine", TWICE.format("report", "daily"))
     app.write("theirs", TWICE.format("report", "weekly"))
     refuse(jobrunner, database, "mine,theirs", "'theirs'", "'report'", "mine.daily", "theirs.weekly")
@@ -116,7 +118,9 @@ def test_an_application_folder_that_is_not_there_is_named(jobrunner: Commands, a
     refuse(jobrunner, database, "handlers", "JOBRUNNER_APP_DIR", str(app.folder))
 
 
-def test_a_module_that_prints_escapes_disturbs_nobody(jobrunner: Commands, app: App, database: Database) -> None:
+def test_escape_sequences_printed_by_a_module_do_not_reach_the_terminal(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.write("loud", SHOUT)
     app.imports = "loud,handlers"
     for words in (["jobs"], ["enqueue", "echo"], ["tick", "-v"], ["status"], ["show", "1"]):

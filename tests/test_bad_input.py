@@ -96,17 +96,15 @@ def test_a_closed_standard_input_holds_no_payload(jobrunner: Commands, database:
 
 
 @pytest.mark.parametrize("place", ["/dev/stdout", "/dev/stderr"])
-def test_a_pipe_is_a_log_file_where_it_is_ones_own_output(jobrunner: Commands, place: str) -> None:
-    """So containers log. Every other pipe is refused: it would hold a tick until somebody reads it."""
+def test_pipe_is_accepted_as_log_file_if_it_is_the_commands_own_output(jobrunner: Commands, place: str) -> None:
+    """Containers log in this way. Every other pipe is refused: a tick would wait for its reader."""
     done = shell(jobrunner, f"jobrunner tick --log-file {place}")
     lines = {"/dev/stdout": done.stdout, "/dev/stderr": done.stderr}
     assert (done.returncode, lines[place].count(b"\n")) == (0, 1)
     assert b'"event": "tick"' in lines[place]
 
 
-def test_a_pipe_that_somebody_reads_is_refused_as_a_log_file_too(
-    jobrunner: Commands, database: Database, tmp_path: Path
-) -> None:
+def test_pipe_with_a_reader_is_refused_as_log_file(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     bad_input.make_files(tmp_path / "files")
     pipe = tmp_path / "files" / "fifo"
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

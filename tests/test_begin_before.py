@@ -1,4 +1,4 @@
-"""A host that stood still past its lease begins nothing that another host may have done since, of whatever kind."""
+"""A host that stalled past its lease begins no run of any kind that another host may have done since."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def let_another_host_do_it(jobrunner: Commands, database: Database, run_id: int)
 
 @pytest.mark.promise("P2", "P6")
 @pytest.mark.parametrize("job_type", ["append", "asynchronous", "command"])
-def test_a_tick_that_stood_still_after_its_claim_begins_no_run_that_another_host_has_done(
+def test_tick_that_stalled_after_its_claim_begins_no_run_done_by_another_host(
     jobrunner: Commands, app: App, database: Database, job_type: str
 ) -> None:
     app.add(ASYNC)
@@ -45,7 +45,7 @@ def test_a_tick_that_stood_still_after_its_claim_begins_no_run_that_another_host
 
 
 @pytest.mark.promise("P2", "P6")
-def test_an_event_loop_that_stood_still_begins_no_run_that_another_host_has_done(
+def test_event_loop_that_stalled_begins_no_run_done_by_another_host(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(ASYNC)
@@ -64,7 +64,7 @@ def test_an_event_loop_that_stood_still_begins_no_run_that_another_host_has_done
     assert [line.attempt for line in app.trace()] == [2]
 
 
-def test_a_launcher_that_stood_still_starts_no_command(tmp_path: Path) -> None:
+def test_launcher_that_stalled_starts_no_command(tmp_path: Path) -> None:
     """Its parent has let it go, and both stood still before it became the command."""
     made = tmp_path / "made"
     for begin_before, refusal in ((clock.elapsed() - 1, LATE), (clock.elapsed() + 60, None)):

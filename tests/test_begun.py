@@ -1,4 +1,4 @@
-"""A tick that is killed costs an attempt to each run that it had begun, and to none that only waited in its hands."""
+"""A killed tick costs an attempt to each run that it had begun, and to no run that was only claimed."""
 
 import signal
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, queue, run_of, status_of
 from harness.invariants import assert_consistent, insert_runs
-from harness.line_jobs import ONE, QUICK
+from harness.prefetch_jobs import ONE, QUICK
 from harness.standstill import ASYNC, COMMAND, stopped_at
 
 ALL_KINDS = ("append", "asynchronous", "command")
@@ -52,7 +52,7 @@ def test_runs_that_waited_for_a_child_of_a_killed_tick_are_not_charged_and_those
 
 @pytest.mark.promise("P1", "P7")
 @pytest.mark.parametrize("job_type", ALL_KINDS)
-def test_what_a_tick_had_claimed_when_it_was_killed_is_not_charged(
+def test_runs_claimed_but_not_begun_by_a_killed_tick_are_not_charged(
     jobrunner: Commands, app: App, database: Database, job_type: str
 ) -> None:
     app.add(ASYNC)
@@ -68,7 +68,7 @@ def test_what_a_tick_had_claimed_when_it_was_killed_is_not_charged(
 
 
 @pytest.mark.promise("P2")
-def test_what_a_living_tick_of_the_same_host_holds_and_has_not_begun_is_left_to_it(
+def test_unbegun_runs_of_a_living_tick_are_not_recovered_by_another_tick(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     (run_id,) = insert_runs(database, 1, "append")
@@ -83,9 +83,7 @@ def test_what_a_living_tick_of_the_same_host_holds_and_has_not_begun_is_left_to_
 
 
 @pytest.mark.promise("P7")
-def test_a_page_from_before_the_host_was_started_is_not_believed(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_begun_notes_from_before_a_reboot_are_ignored(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "append")
     killed_at("claim.committed", jobrunner)
     (page,) = jobrunner.state_dir.glob("*.page")

@@ -1,4 +1,4 @@
-"""`make bench`: that it measures all there is to measure. How long anything takes is no test's business."""
+"""`make bench` takes every measure. These tests do not check how long anything takes."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def test_every_measure_is_taken_on_both_databases_and_written_down(tmp_path: Pat
     assert (content["rounds"], content["sizes"]["runs"]) == (1, 20)
 
 
-def test_a_part_is_measured_with_its_baselines_only(tmp_path: Path) -> None:
+def test_bench_of_one_part_measures_only_its_baselines(tmp_path: Path) -> None:
     done = bench(tmp_path, "--only", "idle tick, SQLite")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line["name"] for line in written(tmp_path)["lines"]] == ["python -c pass", "idle tick, SQLite"]

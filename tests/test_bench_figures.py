@@ -1,4 +1,4 @@
-"""What `make bench` makes of its results: the figures that are shown, and the comparison of two files."""
+"""How `make bench` presents its results: the figures that are shown, and the comparison of two files."""
 
 import importlib
 import json
@@ -69,7 +69,7 @@ def test_the_figures_shown_are_those_of_a_committed_file_of_results(room):
         assert file.read_text() == text, f"make bench-readme ARGS={path.relative_to(ROOT)}"
 
 
-def test_figures_that_are_missing_leave_no_hole(room, tmp_path):
+def test_missing_figures_leave_no_empty_cell(room, tmp_path):
     """Of a part of the measures, or of a version without an option: rows and words go, the rest stays."""
     readme = room("readme")
     path = results(tmp_path, "part", line("idle tick, SQLite", 0.1, beside=0.05), left_out={"rq": "there is no Redis"})
@@ -126,7 +126,7 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
 
 
 def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
-    """The quicker of two settings is a row that nobody gets who changes nothing."""
+    """The row of the faster setting does not apply to the default settings."""
     lines = rates(**{"drain of few, strict, SQLite": 400, "drain of few, strict, --concurrency 8, SQLite": 900})
     readme = room("readme")
     table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"few_runs": 1_000})))
@@ -135,7 +135,7 @@ def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
     assert row.endswith(" | | 400/s | |")
 
 
-def test_the_quickest_idle_python_system_is_none_of_another_language(room, tmp_path):
+def test_fastest_other_python_system_is_not_one_of_another_language(room, tmp_path):
     lines = [line("idle tick, PostgreSQL", 0.2), line("idle: chancy, best settings", 0.3)]
     lines += [line(f"idle: {name}, best settings", 0.1) for name in ("pg-boss", "graphile-worker")]
     systems = {name: peer() for name in ("chancy", "pg-boss", "graphile-worker")}
@@ -144,7 +144,7 @@ def test_the_quickest_idle_python_system_is_none_of_another_language(room, tmp_p
     assert "The quickest other Python system on PostgreSQL, chancy: 0.30 s" in table
 
 
-def test_short_table_has_what_was_measured_and_no_hole(room, tmp_path):
+def test_short_table_has_every_measured_value_and_no_empty_cell(room, tmp_path):
     readme = room("readme")
     lines = [line("idle tick, SQLite", 0.1), line("drain, default settings, PostgreSQL", 4000.0, unit="runs/s")]
     table = readme.short(readme.Results(results(tmp_path, "short", *lines)))
@@ -174,22 +174,20 @@ def test_the_chart_names_every_system_and_can_be_read_in_the_dark(room, tmp_path
         ("s", (0.8, 0.9, 1.0, 1.5, 1.6), (0.9, 1.0, 1.2, 1.6, 1.7), False),
     ],
 )
-def test_a_line_is_worse_that_lost_more_than_a_tenth_and_more_than_its_spread(
-    room, tmp_path, capsys, unit, was, now, is_worse
-):
+def test_result_counts_as_worse_beyond_a_tenth_and_beyond_its_spread(room, tmp_path, capsys, unit, was, now, is_worse):
     old, new = (results(tmp_path, name, line("x", *them, unit=unit)) for name, them in (("old", was), ("new", now)))
     code, told = compared(room, capsys, old, new)
     assert code == is_worse
     assert ("x: " in told and "worse" in told) == is_worse
 
 
-def test_a_slower_day_of_the_machine_makes_nothing_worse(room, tmp_path, capsys):
+def test_slower_machine_makes_no_result_worse(room, tmp_path, capsys):
     old = results(tmp_path, "old", line("x", 1.0, beside=0.5), line("pass", 0.5, group="baselines"))
     new = results(tmp_path, "new", line("x", 2.0, beside=1.0), line("pass", 1.0, group="baselines"))
     assert compared(room, capsys, old, new)[0] == 0
 
 
-def test_a_line_with_another_baseline_is_told_and_not_compared(room, tmp_path, capsys):
+def test_result_with_another_baseline_is_reported_and_not_compared(room, tmp_path, capsys):
     other = {**line("x", 1.0, beside=0.5), "baseline": "another"}
     code, told = compared(
         room, capsys, results(tmp_path, "old", line("x", 1.0, beside=0.5)), results(tmp_path, "new", other)
@@ -197,7 +195,7 @@ def test_a_line_with_another_baseline_is_told_and_not_compared(room, tmp_path, c
     assert (code, told) == (1, "x: not compared: its baseline was another one\n")
 
 
-def test_a_line_that_is_no_longer_measured_is_told(room, tmp_path, capsys):
+def test_result_that_is_no_longer_measured_is_reported(room, tmp_path, capsys):
     code, told = compared(room, capsys, results(tmp_path, "old", line("x", 1.0)), results(tmp_path, "new"))
     assert (code, told) == (1, "x: is not in the new results\n")
 
@@ -207,13 +205,13 @@ def test_results_of_other_sizes_are_not_compared(room, tmp_path, capsys):
     assert compared(room, capsys, old, new) == (1, "not comparable: other sizes of runs\n")
 
 
-def test_results_of_a_part_are_never_those_that_are_shown(room, tmp_path):
+def test_results_of_a_part_are_never_published(room, tmp_path):
     whole = results(tmp_path, "2026-01-01-abc", at="2026-01-01T00:00:00+00:00")
     results(tmp_path, "2026-01-02-abc-only-idle", at="2026-01-02T00:00:00+00:00")
     assert room("report").newest(tmp_path) == whole
 
 
-def test_what_this_version_does_not_have_is_left_out_and_no_failure(room):
+def test_measures_that_this_version_lacks_are_left_out_without_failure(room):
     plan, program = room("plan"), room("program")
 
     def take(_):
@@ -226,7 +224,7 @@ def test_what_this_version_does_not_have_is_left_out_and_no_failure(room):
     assert taken.failures == {}
 
 
-def test_what_has_taken_its_time_is_not_taken_again(room):
+def test_slow_measure_is_not_repeated(room):
     """Ten minutes of a slow system's jobs are enough."""
     plan, program = room("plan"), room("program")
     quick, slow = (plan.Measure((plan.Line(name, "s"),), lambda _: [1.0], "", 1) for name in ("quick", "slow"))
@@ -241,7 +239,7 @@ def names(measures: Any) -> set[str]:
     return {each.name for measure in measures for each in measure.lines}
 
 
-def test_the_peers_other_sizes_are_of_the_full_run_or_asked_for(room, monkeypatch):
+def test_other_sizes_of_peers_are_measured_in_a_full_run_or_on_request(room, monkeypatch):
     """The everyday run stays short."""
     plan, peers = room("plan"), room("peers")
     baselines = [each for each in room("plan").MEASURES if each.group in {"baselines", "enqueue"}]
@@ -255,7 +253,7 @@ def test_the_peers_other_sizes_are_of_the_full_run_or_asked_for(room, monkeypatc
     assert "drain: huey, best settings" not in names(plan.chosen(["sizes"]))
 
 
-def test_a_baseline_that_nothing_measures_is_named(room, monkeypatch):
+def test_baseline_without_a_measure_is_an_error_that_names_it(room, monkeypatch):
     """The search for it does not go on for ever."""
     plan = room("plan")
     lost = plan.Measure((plan.Line("x", "s", "the lost one"),), lambda _: [1.0], "", 1)
@@ -272,8 +270,8 @@ def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
     assert {f"{size}: huey, default settings" for size in (*sizes, "single enqueue")} < of["huey"]
 
 
-def test_every_aim_is_at_lines_that_are_measured(room):
-    """A name that is misspelt is a row that nobody misses."""
+def test_every_aim_refers_to_lines_that_are_measured(room):
+    """The row of a misspelt name would silently be left out."""
     importlib.import_module("measures")
     there = names(room("plan").MEASURES) | {
         name for peer in room("peers").PEERS for name in names(room("peer_measures")._measures(peer))
@@ -283,7 +281,7 @@ def test_every_aim_is_at_lines_that_are_measured(room):
             assert {goal.ours.format(db=db), aim.line.format(db=db, settings="best")} <= there, goal
 
 
-def test_an_aim_says_what_is_reached_beside_the_peer_at_the_settings_that_suit_it_better(room, tmp_path):
+def test_aim_shows_the_ratio_to_the_peers_better_settings_and_whether_it_is_reached(room, tmp_path):
     lines = [
         line("first run, PostgreSQL", 0.6),
         line("first run, SQLite", 0.3),
@@ -305,7 +303,7 @@ def test_an_aim_says_what_is_reached_beside_the_peer_at_the_settings_that_suit_i
     assert any(row.startswith("| procrastinate, PostgreSQL | – / 0.40 s |") for row in others)
 
 
-def test_what_an_older_file_does_not_have_is_left_out_and_named(room):
+def test_older_results_file_is_rendered_and_the_rows_that_it_lacks_are_listed(room):
     readme = room("readme")
     for path in (ROOT / "bench" / "results").glob("*.json"):
         shown = readme.Results(path)
@@ -316,7 +314,7 @@ def test_what_an_older_file_does_not_have_is_left_out_and_named(room):
         assert not any(re.match(r"\| [^|]+\| \| \|", row) for text in texts for row in text.splitlines()), path
 
 
-def test_strict_is_not_given_the_ratio_to_what_it_was_compared_to_once(room, tmp_path):
+def test_strict_row_has_no_ratio_to_an_earlier_baseline(room, tmp_path):
     old = line("drain of few, strict, SQLite", 400, beside=800, unit="runs/s")
     readme = room("readme")
     assert "| 400/s |" in readme.figures(readme.Results(results(tmp_path, "old", old)))

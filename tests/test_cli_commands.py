@@ -67,7 +67,7 @@ def test_no_command_at_all_shows_the_help(jobrunner: Commands, words: list[str])
     assert len(done.stderr.splitlines()) > 5
 
 
-def test_version(jobrunner: Commands) -> None:
+def test_version_option_prints_the_version(jobrunner: Commands) -> None:
     assert jobrunner("--version", env=NO_DATABASE).stdout == f"jobrunner {package.__version__}\n"
 
 
@@ -128,7 +128,7 @@ def test_a_full_disk_under_the_output_is_one_line(jobrunner: Commands) -> None:
     assert done.stderr == "jobrunner: No space left on device\n"
 
 
-def test_a_terminal_that_lacks_letters(jobrunner: Commands) -> None:
+def test_output_works_on_a_terminal_with_few_characters(jobrunner: Commands) -> None:
     run_id = jobrunner.enqueue("echo", {"name": "Zoë"})
     done = shell(jobrunner, f"jobrunner show {run_id}", PYTHONIOENCODING="iso8859-7")
     assert (done.returncode, done.stderr) == (0, "")

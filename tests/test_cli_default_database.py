@@ -1,4 +1,4 @@
-"""The embedded database: made at first use, private, and one and the same wherever the command is started."""
+"""The embedded database: created at first use, private, and the same wherever the command is started."""
 
 import stat
 import subprocess
@@ -61,7 +61,7 @@ def mode(path: Path) -> str:
     return oct(stat.S_IMODE(path.stat().st_mode))
 
 
-def test_the_default_database_is_created_private_and_told(home: Home) -> None:
+def test_default_database_is_created_private_and_reported(home: Home) -> None:
     code, stdout, stderr = home.run("enqueue", "echo")
     assert (code, stdout, stderr) == (0, "1\n", f"jobrunner: created the database {home.file}\n")
     assert (mode(home.file), mode(home.file.parent)) == ("0o600", "0o700")
@@ -73,7 +73,7 @@ READING = ["status", "show 1", "schedule list", "schedule show x", "schedule nex
 CHANGING = ["retry 1", "cancel 1", "schedule pause x", "schedule remove x", "schedule trigger x"]
 
 
-def test_a_command_that_has_nothing_to_put_into_it_makes_no_database(home: Home) -> None:
+def test_reading_command_creates_no_default_database(home: Home) -> None:
     """A person who looks with the wrong user or without the env file must not be shown an empty database."""
     for words in (*READING, *CHANGING):
         code, stdout, stderr = home.run(*words.split())
@@ -111,7 +111,7 @@ def test_the_default_database_is_the_same_wherever_the_command_is_started(home: 
     assert [path.name for path in elsewhere.iterdir()] == ["jobrunner.db"]
 
 
-def test_the_default_file_follows_from_the_user_alone(jobrunner: Commands, tmp_path: Path) -> None:
+def test_default_database_file_depends_on_the_user_only(jobrunner: Commands, tmp_path: Path) -> None:
     """Without the hook: this asks only for the name."""
     script = "from jobrunner.settings.config import default_database_file; print(default_database_file())"
     answers = set()

@@ -17,7 +17,7 @@ def run_of(database: Database, run_id: int = 1) -> dict[str, Any]:
     return row
 
 
-def test_the_id_alone_is_printed(jobrunner: Commands, database: Database) -> None:
+def test_enqueue_prints_only_the_id(jobrunner: Commands, database: Database) -> None:
     done = jobrunner("enqueue", "echo", "--payload", '{"a": [1, null, "ä"]}')
     assert (done.stdout, done.stderr) == ("1\n", "")
     row = run_of(database)
@@ -53,7 +53,7 @@ def test_a_payload_of_just_the_limit_is_taken_and_comes_back_whole(jobrunner: Co
 
 
 @pytest.mark.promise("P4")
-def test_a_taken_key_gives_the_existing_id(jobrunner: Commands, database: Database) -> None:
+def test_enqueue_with_a_used_key_prints_the_existing_id(jobrunner: Commands, database: Database) -> None:
     first = jobrunner("enqueue", "echo", "--key", "k", "--json").json()
     again = jobrunner("enqueue", "echo", "--key", "k", "--payload", '{"other": 1}', "--json").json()
     assert (first, again) == ({"id": 1, "created": True}, {"id": 1, "created": False})
@@ -226,7 +226,7 @@ def test_a_name_that_can_be_no_type_is_refused(jobrunner: Commands, database: Da
     assert database.query("SELECT id FROM job_runs") == []
 
 
-def test_a_limit_of_ones_own_holds_for_each_way_in(jobrunner: Commands, tmp_path: Path) -> None:
+def test_payload_limit_setting_holds_for_every_way_to_enqueue(jobrunner: Commands, tmp_path: Path) -> None:
     file = tmp_path / "payload.json"
     file.write_text('{"a": "xxxxxxxxxxxxxxxxxxxx"}')
     limited = {"JOBRUNNER_PAYLOAD_LIMIT": "20"}

@@ -1,4 +1,4 @@
-"""`jobrunner migrate`, and what the other commands say to a schema that does not serve them."""
+"""`jobrunner migrate`, and how the other commands refuse a schema that does not fit."""
 
 import shutil
 import sqlite3
@@ -77,7 +77,7 @@ def test_eight_migrators_at_once(jobrunner: Commands, empty: Database, database:
     assert schema(empty) == schema(database)
 
 
-def test_the_sql_gives_the_same_schema(jobrunner: Commands, empty: Database, database: Database) -> None:
+def test_migrate_sql_gives_the_same_schema(jobrunner: Commands, empty: Database, database: Database) -> None:
     printed = jobrunner("migrate", "--sql", env=url(empty))
     assert printed.stderr == ""
     assert schema(empty) != schema(database)
@@ -109,7 +109,9 @@ def test_six_migrators_and_ticks_at_once(jobrunner: Commands, empty: Database, d
     assert empty.value("SELECT count(*) FROM job_runs WHERE status <> 'succeeded'") == 0
 
 
-def test_a_name_that_is_taken_stops_the_migration_whole(jobrunner: Commands, empty: Database) -> None:
+def test_table_name_that_is_taken_stops_the_migration_with_nothing_written(
+    jobrunner: Commands, empty: Database
+) -> None:
     """The application has a table of that name already: one line, and nothing half made."""
     empty.execute("CREATE TABLE job_events (happened VARCHAR(10))")
     before = objects(empty)
@@ -120,7 +122,7 @@ def test_a_name_that_is_taken_stops_the_migration_whole(jobrunner: Commands, emp
 
 
 @sqlite_only
-def test_the_sql_runs_through_python_too(jobrunner: Commands, empty: Database, database: Database) -> None:
+def test_migrate_sql_also_runs_from_python(jobrunner: Commands, empty: Database, database: Database) -> None:
     """Where the sqlite3 client is not installed."""
     assert isinstance(empty, SQLiteDatabase)
     with closing(sqlite3.connect(empty.path)) as connection:
@@ -129,7 +131,7 @@ def test_the_sql_runs_through_python_too(jobrunner: Commands, empty: Database, d
     jobrunner("tick", env=url(empty))
 
 
-def test_the_sql_needs_no_database(jobrunner: Commands, tmp_path: Path) -> None:
+def test_migrate_sql_needs_no_database(jobrunner: Commands, tmp_path: Path) -> None:
     for missing in (f"sqlite:///{tmp_path}/none.db", "postgresql://user:secret@127.0.0.1:1/none"):
         assert "CREATE TABLE job_runs" in jobrunner("migrate", "--sql", env={"JOBRUNNER_DATABASE_URL": missing}).stdout
     assert not (tmp_path / "none.db").exists()
@@ -144,7 +146,7 @@ def test_migrate_creates_an_sqlite_file_of_its_own(jobrunner: Commands, tmp_path
 
 
 @every_command
-def test_missing_tables(jobrunner: Commands, empty: Database, words: list[str]) -> None:
+def test_missing_tables_are_reported_with_the_remedy(jobrunner: Commands, empty: Database, words: list[str]) -> None:
     refused = jobrunner(*words, env=url(empty), check=False)
     assert (refused.returncode, refused.stdout) == (78, "")
     assert len(refused.stderr.splitlines()) == 1
@@ -165,7 +167,7 @@ def test_missing_tables(jobrunner: Commands, empty: Database, words: list[str]) 
     ],
     ids=["older", "interrupted", "newer", "a stranger's"],
 )
-def test_a_schema_that_does_not_serve_this_code(
+def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
     jobrunner: Commands, database: Database, words: list[str], change: str, remedy: str
 ) -> None:
     queue(database, "echo")
@@ -183,7 +185,7 @@ def everything(database: Database) -> dict[str, list[str]]:
     return {name: sorted(map(repr, database.query(f"SELECT * FROM {name}"))) for name in metadata.tables}
 
 
-def test_no_command_is_left_out_above() -> None:
+def test_schema_tests_above_cover_every_command() -> None:
     """A new command is put to the same schemas, or is known to use none."""
 
     def every(command: click.Command, path: str) -> set[str]:
@@ -198,7 +200,7 @@ def test_no_command_is_left_out_above() -> None:
     assert leaves - tried == WITHOUT_A_DATABASE
 
 
-def test_a_newer_schema_that_still_serves_this_code_is_used(jobrunner: Commands, database: Database) -> None:
+def test_newer_schema_that_fits_this_code_is_used(jobrunner: Commands, database: Database) -> None:
     database.execute("UPDATE job_schema_version SET version_num = '9999'")
     jobrunner.enqueue("echo")
     jobrunner.tick()
@@ -209,7 +211,7 @@ def test_a_newer_schema_that_still_serves_this_code_is_used(jobrunner: Commands,
 
 
 @sqlite_only
-def test_a_link_to_nothing_is_not_up_to_date(jobrunner: Commands, tmp_path: Path) -> None:
+def test_dangling_link_is_not_reported_as_an_up_to_date_database(jobrunner: Commands, tmp_path: Path) -> None:
     link = tmp_path / "linked.db"
     link.symlink_to(tmp_path / "gone" / "app.db")
     done = jobrunner("migrate", env={"JOBRUNNER_DATABASE_URL": f"sqlite:///{link}"}, check=False)
@@ -218,7 +220,7 @@ def test_a_link_to_nothing_is_not_up_to_date(jobrunner: Commands, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".linked")] == []
 
 
-def test_what_a_rule_of_somebodys_own_refuses_is_told_without_the_payload(
+def test_refusal_by_a_users_own_constraint_is_reported_without_the_payload(
     jobrunner: Commands, database: Database
 ) -> None:
     """PostgreSQL quotes the whole row below its first line."""

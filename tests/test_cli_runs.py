@@ -1,4 +1,4 @@
-"""`jobrunner retry`, `cancel`, `discard` and `show`: one run at a time, each id on its own."""
+"""`jobrunner retry`, `cancel`, `discard` and `show`: each id is handled on its own."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -75,7 +75,7 @@ def test_each_status_is_changed_or_refused(
     assert all("@" in event["actor"] for event in events)
 
 
-def test_all_taken_is_exit_0(jobrunner: Commands, database: Database) -> None:
+def test_change_that_succeeds_for_every_run_exits_with_0(jobrunner: Commands, database: Database) -> None:
     first, second = insert(database, "dead"), insert(database, "cancelled")
     done = jobrunner("retry", first, second, first)
     assert (done.returncode, done.stderr) == (0, "")
@@ -133,7 +133,7 @@ def test_cancel_of_a_running_run_stops_its_handler(jobrunner: Commands, app: App
     assert [entry["outcome"] for entry in jobrunner.show(run_id)["attempt_log"]] == ["cancelled"]
 
 
-def test_discard_tells_who_and_why(jobrunner: Commands, database: Database) -> None:
+def test_discard_records_the_user_and_the_reason(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo")
     jobrunner("discard", run_id, "--reason", "sent by hand\nalready")
     shown = jobrunner.show(run_id)
@@ -149,7 +149,9 @@ def test_discard_tells_who_and_why(jobrunner: Commands, database: Database) -> N
 @pytest.mark.parametrize(
     "run_id", ["abc", "-1", "0", "1.0", "+1", "1_0", "", "٣", "99999999999999999999", "09223372036854775807999"]
 )
-def test_what_is_no_id_is_refused(jobrunner: Commands, database: Database, words: list[str], run_id: str) -> None:
+def test_argument_that_is_no_run_id_is_refused(
+    jobrunner: Commands, database: Database, words: list[str], run_id: str
+) -> None:
     insert(database, "failed")
     before = rows(database)
     refused = jobrunner(*words, "--", run_id, check=False)
@@ -160,7 +162,7 @@ def test_what_is_no_id_is_refused(jobrunner: Commands, database: Database, words
 
 
 @pytest.mark.parametrize("run_id", [4711, 2**63 - 1])
-def test_a_run_that_does_not_exist(jobrunner: Commands, run_id: int) -> None:
+def test_missing_run_is_reported(jobrunner: Commands, run_id: int) -> None:
     for command in ("show", "retry", "cancel"):
         refused = jobrunner(command, run_id, check=False)
         assert (refused.returncode, refused.stdout) == (1, "")
@@ -209,7 +211,7 @@ def test_show_has_a_log_of_attempts(jobrunner: Commands, app: App, database: Dat
     assert database.value("SELECT status FROM job_runs") == "dead"
 
 
-def test_show_for_people_tells_the_same_and_acts_on_no_terminal(jobrunner: Commands, app: App) -> None:
+def test_show_without_json_prints_the_same_and_no_control_characters(jobrunner: Commands, app: App) -> None:
     app.add(r"""
         @job("hostile", max_attempts=1)
         def hostile(ctx: Context):
@@ -225,7 +227,7 @@ def test_show_for_people_tells_the_same_and_acts_on_no_terminal(jobrunner: Comma
     assert not {"\x7f", "\u2028", "\u202e"} & set(text)
 
 
-def test_an_answer_has_times_in_utc_whatever_the_zone_of_the_host(jobrunner: Commands, database: Database) -> None:
+def test_output_has_times_in_utc_whatever_the_zone_of_the_host(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo", run_at="2031-07-01T12:00:00Z")
     shown = jobrunner("show", run_id, "--json", env={"TZ": "Asia/Kolkata", "PGTZ": "America/New_York"}).json()
     assert datetime.fromisoformat(shown["run_at"]) == datetime(2031, 7, 1, 12, tzinfo=UTC)

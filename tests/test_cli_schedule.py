@@ -20,7 +20,7 @@ def at_noon(database: Database) -> None:
 
 
 @pytest.mark.promise("P12")
-def test_add_tells_the_next_slot_and_leaves_a_trace(jobrunner: Commands, database: Database) -> None:
+def test_schedule_add_prints_the_next_slot_and_records_an_event(jobrunner: Commands, database: Database) -> None:
     at_noon(database)
     done = jobrunner(*NIGHTLY, "--payload", '{"a": 1}')
     assert (done.stdout, done.stderr) == ("schedule nightly: next slot 2026-05-02 00:30:00Z\n", "")
@@ -47,7 +47,7 @@ def test_the_payload_goes_into_each_run(jobrunner: Commands, database: Database,
     assert {row["scheduled_for"] for row in rows} == {datetime(2026, 5, 1, 13, tzinfo=UTC)}
 
 
-def test_the_time_zone_is_utc_unless_told(jobrunner: Commands, database: Database) -> None:
+def test_time_zone_of_a_schedule_is_utc_by_default(jobrunner: Commands, database: Database) -> None:
     at_noon(database)
     done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "0 2 * * *", env={"TZ": "Asia/Tokyo"})
     assert done.stdout == "schedule n: next slot 2026-05-02 02:00:00Z\n"
@@ -84,7 +84,7 @@ def test_a_name_is_taken_until_it_is_removed(jobrunner: Commands, database: Data
     assert database.value("SELECT count(*) FROM job_definitions") == 1
 
 
-def test_eight_at_once_take_a_name_once(jobrunner: Commands, database: Database) -> None:
+def test_eight_concurrent_adds_of_a_name_add_it_once(jobrunner: Commands, database: Database) -> None:
     started = [jobrunner.start(*NIGHTLY) for _ in range(8)]
     ends = [process.communicate(timeout=60) for process in started]
     assert sorted(process.returncode for process in started) == [0] + [1] * 7, ends
@@ -107,7 +107,7 @@ def test_remove_keeps_runs_and_history(jobrunner: Commands, database: Database) 
     assert actions == ["add schedule", "remove schedule"]
 
 
-def test_what_is_not_there_cannot_be_removed(jobrunner: Commands) -> None:
+def test_remove_of_an_unknown_schedule_is_refused(jobrunner: Commands) -> None:
     for name in ("none", "a\nb"):
         done = jobrunner("schedule", "remove", name, check=False)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)

@@ -1,4 +1,4 @@
-"""`jobrunner status` and `jobrunner jobs`: everything at a glance, also when things are broken."""
+"""`jobrunner status` and `jobrunner jobs`, also when handlers or data are broken."""
 
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ def test_the_database_is_named_first_without_its_password(jobrunner: Commands, d
         assert userinfo.partition(":")[2] not in text
 
 
-def test_due_counts_what_is_due_now(jobrunner: Commands, database: Database) -> None:
+def test_status_counts_as_due_only_runs_due_now(jobrunner: Commands, database: Database) -> None:
     jobrunner.enqueue("echo")
     jobrunner.enqueue("echo", run_at="+3h")
     database.move_clock(timedelta(hours=1))
@@ -39,6 +39,26 @@ def test_due_counts_what_is_due_now(jobrunner: Commands, database: Database) -> 
     assert (status["runs"]["queued"], status["due"]) == (2, 1)
     assert 3600 <= status["oldest_due_seconds"] < 3660
     assert "due now    1, the oldest for 1h" in jobrunner("status").stdout
+
+
+def insert_finished(database: Database, count: int) -> None:
+    """Copies of a finished run."""
+    columns = "job_type, payload, priority, run_at, created_at, updated_at"
+    (run_id,) = insert_runs(database, 1, status="succeeded", finished_at=database.now())
+    database.execute(
+        f"WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < {count - 1})"
+        f" INSERT INTO job_runs ({columns}, status, finished_at)"
+        f" SELECT {columns}, status, finished_at FROM job_runs CROSS JOIN many WHERE id = {run_id} AND {count} > 1"
+    )
+
+
+def test_a_long_history_is_counted_up_to_a_hundred_thousand_runs(jobrunner: Commands, database: Database) -> None:
+    insert_finished(database, 100_000)
+    assert "succeeded 100000  failed" in jobrunner("status").stdout
+    insert_finished(database, 1)
+    status = jobrunner.status()
+    assert (status["runs"]["succeeded"], status["runs_at_least"]) == (100_000, ["succeeded"])
+    assert "succeeded 100000+  failed 0  dead 0" in jobrunner("status").stdout
 
 
 def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Database) -> None:
@@ -67,7 +87,7 @@ def test_a_run_at_work_is_shown(jobrunner: Commands, app: App, database: Databas
     assert "3/8 mails" in line
 
 
-def test_failing_and_dead_runs_tell_their_errors(jobrunner: Commands, database: Database) -> None:
+def test_status_shows_the_errors_of_failed_and_dead_runs(jobrunner: Commands, database: Database) -> None:
     failing = jobrunner.enqueue("fail", {"message": "try again"})
     dead = jobrunner.enqueue("fail", {"message": "gave\nup"}, max_attempts=1)
     jobrunner.tick()
@@ -212,7 +232,7 @@ def test_jobs_with_broken_handlers_names_the_module(jobrunner: Commands, app: Ap
     assert "no_such_module_anywhere" in done.stderr
 
 
-def test_a_reader_that_has_had_enough_is_no_error(jobrunner: Commands) -> None:
+def test_closed_reader_of_the_output_is_no_error(jobrunner: Commands) -> None:
     reader = jobrunner.start("status")
     assert reader.stdout is not None
     reader.stdout.close()

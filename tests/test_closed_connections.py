@@ -1,4 +1,4 @@
-"""A handler's own connection that is lost costs two runs at most, and not all that its child still gets."""
+"""A handler's own connection that is lost fails at most two runs; the others get a new child."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def ask(ctx: Context, act: str = "ask"):
 
 
 @pytest.mark.promise("P7")
-def test_a_child_whose_connection_is_closed_fails_two_runs_and_a_fresh_one_does_the_others(
+def test_child_with_a_closed_connection_fails_two_runs_and_a_new_child_does_the_others(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLERS)

@@ -1,4 +1,4 @@
-"""Commands as job types: what a program is given."""
+"""Commands as job types: the arguments, input and environment that a program gets."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def test_arguments_reach_the_program_exactly_in_any_locale(
     assert database.value("SELECT count(*) FROM job_runs") == len(locales)
 
 
-def test_folder_environment_and_ids_of_a_command(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_gets_its_folder_environment_and_ids(jobrunner: Commands, app: App, database: Database) -> None:
     (app.folder / "below").mkdir()
     elsewhere = jobrunner.home / "else where ☃"
     elsewhere.mkdir()
@@ -158,7 +158,9 @@ READERS = {
 }
 
 
-def test_a_large_payload_waits_for_nobody(jobrunner: Commands, app: App, database: Database) -> None:
+def test_large_payload_does_not_block_a_command_that_ignores_it(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     write_jobs(app, "".join(f"[jobs.{name}]\ncommand = {command}\n" for name, command in READERS.items()))
     payload = {"a": "é" * 100_000}
     runs = {name: queue(database, name, payload) for name in READERS}
@@ -187,7 +189,7 @@ FILLED: dict[str, tuple[list[str], dict[str, Any], list[str] | str]] = {
 
 
 @pytest.mark.promise("P13")
-def test_what_placeholders_stand_for(jobrunner: Commands, app: App, database: Database) -> None:
+def test_placeholders_are_replaced_by_these_values(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, "".join(f"[jobs.{name}]\ncommand = {probe(app, *row[0])}\n" for name, row in FILLED.items()))
     runs = {name: queue(database, name, payload) for name, (_, payload, _) in FILLED.items()}
     jobrunner.tick(env={"JOBRUNNER_DEPLOY_GRACE": "0s"})
@@ -230,7 +232,7 @@ DAMAGED = {
 
 
 @pytest.mark.promise("P8", "P13")
-def test_a_payload_that_was_damaged_by_hand_stops_no_tick(jobrunner: Commands, app: App, database: Database) -> None:
+def test_damaged_payload_of_a_command_does_not_stop_the_tick(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(
         app, f"[jobs.odd]\ncommand = {array('/bin/true', '{payload.a}')}\n[jobs.fine]\ncommand = ['/bin/true']\n"
     )

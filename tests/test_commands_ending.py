@@ -1,4 +1,4 @@
-"""How a command is ended before it has ended by itself, with everything that it started."""
+"""How a command is stopped, with every process that it started."""
 
 import contextlib
 import os
@@ -51,7 +51,7 @@ def check_ended(tick: "subprocess.Popen[str]") -> None:
 
 
 @pytest.mark.promise("P6", "P8")
-def test_all_that_a_command_started_ends_with_it(jobrunner: Commands, app: App, database: Database) -> None:
+def test_processes_that_a_command_started_end_with_it(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(
         app,
         f"""
@@ -78,7 +78,7 @@ def test_all_that_a_command_started_ends_with_it(jobrunner: Commands, app: App, 
     )
 
 
-def test_a_daemon_that_outlives_its_command_holds_nobody(jobrunner: Commands, app: App, database: Database) -> None:
+def test_daemon_that_outlives_its_command_blocks_no_run(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.starts_one]\ncommand = {shell('setsid sleep 600 & echo started')}\n")
     run_id = queue(database, "starts_one")
     # It has left the group, and still holds the output.
@@ -95,7 +95,7 @@ LADDER = {
 
 
 @pytest.mark.promise("P6", "P8", "P12")
-def test_a_command_is_asked_once_then_killed(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_is_asked_to_stop_once_and_then_killed(jobrunner: Commands, app: App, database: Database) -> None:
     jobs = [
         f'[jobs.{name}]\ncommand = {shell(script)}\ntimeout = "1s"\nkill_after = "{kill_after}"\n'
         for name, (script, kill_after) in LADDER.items()
@@ -131,7 +131,7 @@ def test_a_running_command_is_cancelled(jobrunner: Commands, app: App, database:
 
 
 @pytest.mark.promise("P9")
-def test_a_stopped_tick_hands_its_commands_back_uncharged(jobrunner: Commands, app: App, database: Database) -> None:
+def test_stopped_tick_returns_its_commands_uncharged(jobrunner: Commands, app: App, database: Database) -> None:
     finishes = "touch began; until [ -e go ]; do sleep 0.05; done"
     write_jobs(
         app,
@@ -208,7 +208,7 @@ def standing_still(tick: "subprocess.Popen[str]") -> Iterator[None]:
 
 
 @pytest.mark.promise("P6", "P8")
-def test_a_command_ends_by_itself_when_its_tick_stands_still(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(
         app,
         f"""
@@ -229,7 +229,7 @@ def test_a_command_ends_by_itself_when_its_tick_stands_still(jobrunner: Commands
     assert attempt["exit_signal"] == signal.SIGALRM
 
 
-def test_an_alarm_of_the_command_itself_is_no_timeout(jobrunner: Commands, app: App, database: Database) -> None:
+def test_sigalrm_of_a_command_is_not_taken_for_a_timeout(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.alarmed]\ncommand = {python('import signal, time; signal.alarm(1); time.sleep(60)')}\n")
     run_id = queue(database, "alarmed")
     jobrunner.tick()

@@ -1,4 +1,4 @@
-"""Commands among the other things of a host: handlers, permits, other ticks, and every way in."""
+"""Commands together with handlers, permits, other ticks, and every way to enqueue."""
 
 import os
 import signal
@@ -71,7 +71,7 @@ def test_every_command_knows_commands_without_any_python(jobrunner: Commands, ap
 @pytest.mark.parametrize(
     ("source", "reason"), [("raise ValueError('no')", "ValueError: no"), ("import time; time.sleep(600)", "within 2s")]
 )
-def test_commands_run_though_the_handlers_cannot_be_imported(
+def test_commands_run_even_if_the_handlers_cannot_be_imported(
     source: str, reason: str, jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.write("broken", source)
@@ -102,7 +102,7 @@ def test_a_command_and_a_handler_of_one_name_are_refused(jobrunner: Commands, ap
 
 
 @pytest.mark.promise("P2")
-def test_commands_and_handlers_share_the_places_of_a_host(jobrunner: Commands, app: App, database: Database) -> None:
+def test_commands_and_handlers_share_the_permits_of_a_host(jobrunner: Commands, app: App, database: Database) -> None:
     with_handlers(app, f"[jobs.hold]\ncommand = {HOLD}\n")
     first = [
         queue(database, "hold", priority=9),
@@ -136,7 +136,7 @@ def handler_span(ctx: Context):
 
 
 @pytest.mark.promise("P1", "P2")
-def test_overlapping_ticks_never_have_more_at_work_than_permits(
+def test_overlapping_ticks_never_run_more_than_the_permits_of_a_host(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLER_SPAN)
@@ -157,7 +157,7 @@ def test_overlapping_ticks_never_have_more_at_work_than_permits(
 
 
 @pytest.mark.promise("P2")
-def test_a_command_may_have_fewer_places_than_its_host(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_type_can_have_a_lower_limit_than_its_host(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.one]\ncommand = {HOLD}\nconcurrency = 1\n[jobs.fine]\ncommand = {ECHO}\n")
     ones = [queue(database, "one", priority=1) for _ in range(3)]
     fine = [queue(database, "fine") for _ in range(3)]
@@ -171,12 +171,12 @@ def test_a_command_may_have_fewer_places_than_its_host(jobrunner: Commands, app:
 
 
 @pytest.mark.promise("P7")
-def test_a_quarantined_command_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
+def test_quarantined_command_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     with_handlers(app, f"[jobs.hold]\ncommand = {HOLD}\n[jobs.fine]\ncommand = {ECHO}\n")
     quarantined = queue(database, "hold", lease_expiries=2, attempts=2)
     others = [queue(database, each, priority=5) for each in ("fine", "append") * 2]
     tick = jobrunner.start("tick")
-    wait_for(lambda: at_work(app) == 1, 20, "the quarantined run is at work")
+    wait_for(lambda: at_work(app) == 1, 20, "the quarantined run is running")
     with pytest.raises(AssertionError):
         wait_for(lambda: database.value("SELECT count(*) FROM job_attempts"), 2)
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 1
@@ -259,7 +259,7 @@ def test_a_host_out_of_processes_fails_the_run_and_not_the_tick(
     assert {status_of(database, run_id) for run_id in (hold, *runs)} == {"succeeded"}
 
 
-def test_a_run_is_at_work_when_its_command_is(jobrunner: Commands, app: App, database: Database) -> None:
+def test_run_is_running_from_the_start_of_its_command(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, f"[jobs.hold]\ncommand = {HOLD}\n")
     run_id = queue(database, "hold")
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "2s"})

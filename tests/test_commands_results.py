@@ -1,4 +1,4 @@
-"""What the end of a command means, and what is kept of its output."""
+"""The outcome of a command by its exit status, and the part of its output that is kept."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ ENDS = {
 
 
 @pytest.mark.promise("P12")
-def test_what_exit_codes_mean(jobrunner: Commands, app: App, database: Database) -> None:
+def test_exit_codes_of_commands_give_these_outcomes(jobrunner: Commands, app: App, database: Database) -> None:
     jobs = [
         f"[jobs.{name}]\ncommand = {shell(f'echo first; echo said by {name} >&2; exit {code}')}\n{keys}\n"
         for name, (code, keys, _) in ENDS.items()
@@ -57,7 +57,7 @@ SIGNALS = {
 
 
 @pytest.mark.promise("P8", "P12")
-def test_a_command_that_a_signal_ends_is_tried_again(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_ended_by_a_signal_is_retried(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, "".join(f"[jobs.{name}]\ncommand = {shell(row[0])}\n" for name, row in SIGNALS.items()))
     runs = {name: queue(database, name) for name in SIGNALS}
     jobrunner.tick()
@@ -67,7 +67,9 @@ def test_a_command_that_a_signal_ends_is_tried_again(jobrunner: Commands, app: A
         assert run["last_error"].startswith(error), name
 
 
-def test_attempts_and_waits_of_a_command(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_attempts_and_backoff_come_from_the_configuration_file(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     write_jobs(
         app,
         """
@@ -111,7 +113,7 @@ LAST = {
 
 
 @pytest.mark.promise("P8", "P14")
-def test_what_is_kept_of_the_output(jobrunner: Commands, app: App, database: Database) -> None:
+def test_end_of_the_output_of_a_command_is_kept(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(app, "".join(f"[jobs.{name}]\ncommand = {command}\n" for name, command in WRITERS.items()))
     runs = {name: queue(database, name) for name in WRITERS}
     assert jobrunner.tick().stderr == ""
@@ -172,7 +174,9 @@ def test_a_launcher_that_fails_is_not_taken_for_the_program(jobrunner: Commands,
     assert "began" not in attempt_of(database, run_id)["output"]
 
 
-def test_what_cannot_be_started_is_told_and_tried_again(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_that_cannot_be_started_is_reported_and_retried(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.path("plain.sh").write_text("echo hello\n")
     app.path("text").write_text("text")
     app.path("plain.sh").chmod(0o755)

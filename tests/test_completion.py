@@ -1,4 +1,4 @@
-"""`jobrunner completion SHELL`: the shells themselves complete commands and options, and nothing else happens."""
+"""`jobrunner completion SHELL`: the shells complete commands and options, without side effects."""
 
 import contextlib
 import itertools
@@ -81,7 +81,7 @@ def test_commands_and_options_are_completed(
 
 
 @every_shell
-def test_a_file_is_left_to_the_shell(jobrunner: Commands, shell: str) -> None:
+def test_completion_of_a_path_is_left_to_the_shell(jobrunner: Commands, shell: str) -> None:
     assert [kind for kind, _ in completed(jobrunner, shell, "jobrunner", "tick", "--log-file", "x")] == ["file"]
 
 

@@ -1,4 +1,4 @@
-"""Many ticks at once: each run starts once, and a host never has more at work than it may."""
+"""Many ticks at once: each run starts once, and a host never exceeds its limit."""
 
 import subprocess
 from collections import Counter
@@ -64,7 +64,9 @@ def test_twenty_ticks_at_once_start_each_run_once(
 
 
 @pytest.mark.promise("P1", "P2")
-def test_ten_long_runs_and_five_ticks_a_minute_apart(jobrunner: Commands, app: App, database: Database) -> None:
+def test_five_ticks_a_minute_apart_start_ten_long_runs_once_each(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     """Each works for three minutes and more, by the database's clock. No lease is that short here."""
     ids = insert_runs(database, 10, "wait_for", {"path": str(app.path("go"))})
     settings = {"JOBRUNNER_LEASE": "10m", "JOBRUNNER_CONCURRENCY": str(PERMITS)}
@@ -88,7 +90,7 @@ def test_ten_long_runs_and_five_ticks_a_minute_apart(jobrunner: Commands, app: A
 
 
 @pytest.mark.promise("P2", "P6")
-def test_places_of_a_killed_tick_are_free_when_its_leases_end(
+def test_permits_of_a_killed_tick_are_free_after_its_leases_have_expired(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     insert_runs(database, PERMITS, "wait_for", {"path": str(app.path("never"))})

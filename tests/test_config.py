@@ -1,4 +1,4 @@
-"""Settings: every variable has its effect, a flag beats it, and a wrong value is named."""
+"""Settings: every variable has its effect, a flag overrides it, and a wrong value is named."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def test_without_an_application_folder_only_what_is_installed_is_found(jobrunner
     assert "No module named 'handlers'" in done.stderr
 
 
-def test_lease_and_heartbeat(jobrunner: Commands, app: App, database: Database) -> None:
+def test_lease_and_heartbeat_from_the_environment_are_used(jobrunner: Commands, app: App, database: Database) -> None:
     hold(jobrunner, 1)
     env = {"JOBRUNNER_LEASE": "1m30s", "JOBRUNNER_HEARTBEAT": "0.2"}
     tick = jobrunner.start("tick", env=env)
@@ -71,7 +71,7 @@ def test_lease_and_heartbeat(jobrunner: Commands, app: App, database: Database) 
 
 
 @pytest.mark.parametrize("given", ["variable", "flag"])
-def test_budget(jobrunner: Commands, database: Database, given: str) -> None:
+def test_budget_from_flag_or_variable_limits_a_tick(jobrunner: Commands, database: Database, given: str) -> None:
     """When none is left nothing is claimed. The flag beats the variable."""
     jobrunner.enqueue("echo")
     if given == "variable":
@@ -84,7 +84,9 @@ def test_budget(jobrunner: Commands, database: Database, given: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["variable", "flag"])
-def test_concurrency(jobrunner: Commands, app: App, database: Database, given: str) -> None:
+def test_concurrency_from_flag_or_variable_limits_runs_at_once(
+    jobrunner: Commands, app: App, database: Database, given: str
+) -> None:
     hold(jobrunner, 4)
     if given == "variable":
         tick = jobrunner.start("tick", env={"JOBRUNNER_CONCURRENCY": "2"})
@@ -101,7 +103,7 @@ def test_concurrency(jobrunner: Commands, app: App, database: Database, given: s
 
 
 @pytest.mark.parametrize("given", ["variable", "flag"])
-def test_batch(jobrunner: Commands, app: App, given: str) -> None:
+def test_batch_from_flag_or_variable_limits_the_runs_of_a_tick(jobrunner: Commands, app: App, given: str) -> None:
     for _ in range(5):
         jobrunner.enqueue("append")
     if given == "variable":
@@ -113,7 +115,9 @@ def test_batch(jobrunner: Commands, app: App, given: str) -> None:
 
 @pytest.mark.either_database
 @pytest.mark.parametrize("given", ["variable", "flag"])
-def test_grace(jobrunner: Commands, app: App, database: Database, given: str) -> None:
+def test_grace_from_flag_or_variable_is_used_at_a_stop(
+    jobrunner: Commands, app: App, database: Database, given: str
+) -> None:
     hold(jobrunner, 1)
     if given == "variable":
         tick = jobrunner.start("tick", env={"JOBRUNNER_GRACE": "0"})
@@ -125,7 +129,7 @@ def test_grace(jobrunner: Commands, app: App, database: Database, given: str) ->
     assert database.value("SELECT status FROM job_runs") == "queued"
 
 
-def test_types(jobrunner: Commands, database: Database) -> None:
+def test_types_option_limits_the_claimed_job_types(jobrunner: Commands, database: Database) -> None:
     for job_type in ("echo", "append", "sleep"):
         jobrunner.enqueue(job_type, {"seconds": 0} if job_type == "sleep" else {})
     jobrunner.tick("--types", "echo, sleep")
@@ -134,7 +138,7 @@ def test_types(jobrunner: Commands, database: Database) -> None:
 
 
 @pytest.mark.parametrize("given", ["variable", "flag"])
-def test_log(jobrunner: Commands, tmp_path: Path, given: str) -> None:
+def test_log_file_from_flag_or_variable_is_written(jobrunner: Commands, tmp_path: Path, given: str) -> None:
     wanted, other = tmp_path / "wanted", tmp_path / "other"
     if given == "variable":
         jobrunner.tick(env={"JOBRUNNER_LOG": str(wanted)})
@@ -144,12 +148,14 @@ def test_log(jobrunner: Commands, tmp_path: Path, given: str) -> None:
     assert not other.exists()
 
 
-def test_host(jobrunner: Commands) -> None:
+def test_host_from_the_environment_names_the_tick(jobrunner: Commands) -> None:
     jobrunner.tick(env={"JOBRUNNER_HOST": "alpha"})
     assert [tick["host"] for tick in jobrunner.status()["ticks"]] == ["alpha"]
 
 
-def test_database_url_is_the_second_choice(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
+def test_database_url_variable_is_used_if_jobrunner_database_url_is_not_set(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
     other = f"sqlite:///{tmp_path}/other.db"
     jobrunner("migrate", env={"JOBRUNNER_DATABASE_URL": other})
     both = {"JOBRUNNER_DATABASE_URL": database.url, "DATABASE_URL": other}
@@ -164,7 +170,7 @@ def test_database_url_is_the_second_choice(jobrunner: Commands, database: Databa
 @postgresql_only
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+psycopg2"])
 @pytest.mark.parametrize("variable", ["JOBRUNNER_DATABASE_URL", "DATABASE_URL"])
-def test_urls_as_other_programs_write_them(
+def test_database_urls_of_other_programs_are_understood(
     jobrunner: Commands, database: PostgresDatabase, scheme: str, variable: str
 ) -> None:
     url = f"{scheme}:{database.url.partition(':')[2]}?application_name=my-app"
@@ -224,7 +230,7 @@ def test_a_heartbeat_above_a_third_of_the_lease_is_refused(jobrunner: Commands) 
 
 
 @sqlite_only
-def test_types_that_this_host_has_not(jobrunner: Commands, database: Database) -> None:
+def test_types_that_this_host_does_not_have_are_refused(jobrunner: Commands, database: Database) -> None:
     jobrunner.enqueue("echo")
     done = jobrunner("tick", "--types", "nope", check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -233,12 +239,12 @@ def test_types_that_this_host_has_not(jobrunner: Commands, database: Database) -
 
 
 @sqlite_only
-def test_the_environment_of_these_tests_is_bare(jobrunner: Commands) -> None:
+def test_environment_of_the_tests_has_no_settings(jobrunner: Commands) -> None:
     assert not [name for name in jobrunner.environment() if name.startswith("XDG") or name == "DATABASE_URL"]
     assert os.environ.get("JOBRUNNER_DATABASE_URL") is None
 
 
-def test_a_relative_database_in_the_file_is_not_another_one_under_cron(jobrunner: Commands, app: App) -> None:
+def test_relative_database_path_in_the_file_is_the_same_under_cron(jobrunner: Commands, app: App) -> None:
     """Cron starts in the home folder: a path that the file names is meant from where the file lies."""
     app.path("jobrunner.toml").write_text('[settings]\ndatabase_url = "sqlite:///data/app.db"\n')
     app.path("data").mkdir()
@@ -263,7 +269,7 @@ MISSPELT = {
 def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_another_database(
     jobrunner: Commands, database: Database, tmp_path: Path
 ) -> None:
-    """Else a tick would go on, with exit 0, in the file in the home folder, and nobody would know."""
+    """Otherwise a tick would silently use the file in the home folder, and exit with 0."""
     env_file = tmp_path / "app.env"
     for name, meant in MISSPELT.items():
         with pytest.raises(ConfigurationError, match=f"^{name} is not a setting; .*{meant}"):
@@ -282,8 +288,8 @@ def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_anothe
 KUBERNETES = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR"]
 
 
-def test_names_that_others_give_are_no_misspelt_settings() -> None:
-    """What a job is told may be there when it calls jobrunner, and a service may have our name."""
+def test_variables_of_an_orchestrator_are_not_taken_for_settings() -> None:
+    """A job that calls jobrunner has variables of its run, and Kubernetes sets those of services named jobrunner."""
     told = ["RUN_ID", "JOB_TYPE", "ATTEMPT", "MAX_ATTEMPTS", "SLOT", "LATE_SECONDS", "TICK", "ENV_FILE", "FAULT"]
     names = [*told, *KUBERNETES, *(f"WEB_{name}" for name in KUBERNETES)]
     assert config.load({f"JOBRUNNER_{name}": "x" for name in names}) == config.load({})

@@ -1,4 +1,4 @@
-"""The crontab line that we recommend, under Debian's own cron: it works, and it mails only what is wrong."""
+"""The recommended crontab line under Debian's own cron: it works, and it mails only errors."""
 
 import os
 import pwd

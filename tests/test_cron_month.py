@@ -1,4 +1,4 @@
-"""What cron would mail: nothing in a month of healthy ticks, and one line for each tick without a database."""
+"""What cron would mail: nothing in a month of healthy ticks, and one line per tick without a database."""
 
 import signal
 import subprocess
@@ -173,7 +173,7 @@ def test_a_healthy_month_of_fewer_ticks_prints_nothing(jobrunner: Commands, app:
 
 
 def spend_a_month(jobrunner: Commands, app: App, database: Database, step: timedelta) -> int:
-    """How many ticks have said nothing."""
+    """How many ticks have printed nothing."""
     app.add(HANDLERS)
     month = Month(jobrunner, app, database)
     begun_at = database.now()

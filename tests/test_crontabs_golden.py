@@ -1,4 +1,4 @@
-"""Real crontabs, those of Debian's packages: what each becomes is compared with what stands beside it."""
+"""Real crontabs of Debian packages: each is converted and compared with the golden files beside it."""
 
 import os
 import sys
@@ -35,19 +35,19 @@ def compare(path: Path, text: str) -> None:
     assert text == path.read_text(), f"{path.name} differs; if that is right: UPDATE_CRONTABS=1"
 
 
-def test_there_are_some_ten_packages() -> None:
+def test_corpus_has_at_least_ten_crontabs() -> None:
     assert len(NAMES) >= 10
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_packages_crontab_becomes_what_stands_beside_it(name: str) -> None:
+def test_debian_crontab_converts_to_the_golden_file(name: str) -> None:
     found = taken(name)
     compare(FOLDER / f"{name}.toml", toml.write(found.jobs, name))
     compare(FOLDER / f"{name}.report", "\n".join(report(crontab(name), found)) + "\n")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_our_own_reader_reads_back_every_job_with_its_schedule(name: str, tmp_path: Path) -> None:
+def test_written_golden_file_reads_back_every_job_with_its_schedule(name: str, tmp_path: Path) -> None:
     path = tmp_path / "jobrunner.toml"
     path.write_text((FOLDER / f"{name}.toml").read_text())
     read = toml_file.read(path)

@@ -1,4 +1,4 @@
-"""A child may die at any instruction: its tick goes on, and nobody but the run at work pays."""
+"""A child may die at any instruction: its tick goes on, and at most the running run is charged."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, wait_for
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
-from harness.line_jobs import ONE, QUICK, begun, ends
+from harness.prefetch_jobs import ONE, QUICK, begun, ends
 
 DYING = """
 import json, os, signal, socket
@@ -92,9 +92,7 @@ SLOW_SECONDS = 3.0
 
 
 @pytest.mark.promise("P7", "P8")
-def test_a_claim_that_takes_seconds_gets_no_healthy_child_killed(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_slow_claim_does_not_get_a_healthy_child_killed(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(QUICK)
     insert_runs(database, 150, "quick", {"seconds": 0.003})
     tick = jobrunner.start("tick", env=ONE)
@@ -110,7 +108,7 @@ def test_a_claim_that_takes_seconds_gets_no_healthy_child_killed(
 
 @contextmanager
 def writers_kept_out(database: Database) -> Iterator[None]:
-    """Somebody else's transaction: whoever wants to write runs waits until the block ends."""
+    """Another transaction, which blocks all writes of runs until the block ends."""
     with closing(database.connect()) as somebody:
         somebody.execute("BEGIN IMMEDIATE" if isinstance(database, SQLiteDatabase) else "BEGIN")
         if isinstance(database, PostgresDatabase):

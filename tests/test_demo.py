@@ -92,7 +92,7 @@ def test_the_demo_sends_each_report_once_although_a_tick_is_killed(demo: Demo) -
 
 
 @postgresql_only
-def test_the_demo_leaves_a_database_in_use_alone(demo: Demo) -> None:
+def test_demo_does_not_touch_a_database_in_use(demo: Demo) -> None:
     demo.database.execute("CREATE TABLE users (id integer)")
     done = demo.run()
     assert done.returncode == 1
@@ -100,7 +100,7 @@ def test_the_demo_leaves_a_database_in_use_alone(demo: Demo) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_demo_leaves_a_folder_of_somebody_else_alone(tmp_path: Path) -> None:
+def test_demo_does_not_touch_a_folder_of_another_user(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("not the demo's")
     environment = clean_environment(tmp_path) | {"DEMO_OUTPUT": str(tmp_path)}
@@ -112,7 +112,7 @@ def test_the_demo_leaves_a_folder_of_somebody_else_alone(tmp_path: Path) -> None
     assert precious.exists()
 
 
-def test_the_mail_server_ends_with_whoever_started_it(tmp_path: Path) -> None:
+def test_mail_server_ends_when_the_process_that_started_it_ends(tmp_path: Path) -> None:
     script = (
         "import os, subprocess, sys;"
         f"p = subprocess.Popen([sys.executable, {str(EXAMPLE / 'mailserver.py')!r}, {str(tmp_path)!r}],"

@@ -1,4 +1,4 @@
-"""examples/deploy: what each file promises, and that its very command does its work in a bare environment."""
+"""examples/deploy: each file keeps its promises, and its command works in an empty environment."""
 
 import configparser
 import re
@@ -89,9 +89,7 @@ def test_the_env_file_holds_settings_that_exist(tmp_path: Path) -> None:
     assert set(parse_env(ENV_EXAMPLE)) < set(variables)
 
 
-def test_the_services_command_does_its_work(
-    jobrunner: Commands, database: Database, service: Unit, tmp_path: Path
-) -> None:
+def test_systemd_service_command_works(jobrunner: Commands, database: Database, service: Unit, tmp_path: Path) -> None:
     run_id = jobrunner.enqueue("append", {"a": 1})
     env_file = tmp_path / "app.env"
     write_env_file(env_file, jobrunner)
@@ -105,7 +103,7 @@ def test_the_services_command_does_its_work(
     assert (tmp_path / "tick.log").exists()
 
 
-def test_the_service_lets_a_tick_end_by_itself(service: Unit) -> None:
+def test_systemd_service_gives_a_tick_time_to_end(service: Unit) -> None:
     section = service["Service"]
     assert (section["Type"], section["KillMode"], section["TimeoutStartSec"]) == ("oneshot", "mixed", "infinity")
     assert int(section["TimeoutStopSec"].removesuffix("s")) > SECONDS_TO_STOP
@@ -146,7 +144,7 @@ def test_the_timer_elapses_each_minute(timer: Unit) -> None:
         assert {later - earlier for earlier, later in pairwise(times)} == {timedelta(minutes=1)}
 
 
-def test_the_cronjob_holds_what_it_promises(cronjob: dict[str, Any]) -> None:
+def test_kubernetes_cronjob_has_the_promised_limits(cronjob: dict[str, Any]) -> None:
     assert (cronjob["apiVersion"], cronjob["kind"]) == ("batch/v1", "CronJob")
     spec = cronjob["spec"]
     assert (spec["schedule"], spec["concurrencyPolicy"]) == ("* * * * *", "Allow")
@@ -194,14 +192,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("path", KEYS)
-def test_the_cronjob_has_each_key_in_its_place(cronjob: dict[str, Any], path: str) -> None:
+def test_kubernetes_cronjob_keys_are_valid(cronjob: dict[str, Any], path: str) -> None:
     found: Any = cronjob
     for name in path.split(".") if path else []:
         found = found[name]
     assert set(found) <= KEYS[path]
 
 
-def test_the_cronjobs_command_does_its_work(jobrunner: Commands, database: Database, cronjob: dict[str, Any]) -> None:
+def test_kubernetes_cronjob_command_works(jobrunner: Commands, database: Database, cronjob: dict[str, Any]) -> None:
     run_id = jobrunner.enqueue("append", {"a": 1})
     (container,) = cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     # A container has its image's PATH and HOME; the rest is the manifest's, with the test's values.

@@ -1,4 +1,4 @@
-"""What the pages of docs/ say is compared with the code. What they show is run in test_quickstarts.py."""
+"""The pages of docs/ are compared with the code. Their commands are run in test_quickstarts.py."""
 
 import inspect
 import re
@@ -158,7 +158,7 @@ def test_defaults_of_settings_in_the_page_are_those_of_the_code():
     assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
 
 
-def test_what_commands_get_in_their_environment_is_in_the_page(jobrunner: Commands, app: App):
+def test_environment_variables_of_commands_are_in_the_page(jobrunner: Commands, app: App):
     (app.folder / "jobrunner.toml").write_text('[jobs.told]\ncommand = ["env"]\n')
     with_app = {"JOBRUNNER_APP_DIR": str(app.folder)}
     jobrunner("enqueue", "told", env=with_app)
@@ -254,7 +254,7 @@ def test_index_of_decisions_is_complete():
     assert len(titles) == len(list(DOCS.glob("adr/0*.md")))
 
 
-def test_what_the_page_for_contributors_names_exists():
+def test_files_named_in_contributing_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     paths = re.findall(r"`((?:jobrunner|tests|alembic|docs)/[\w./]+)`", text)
     assert len(paths) > 20

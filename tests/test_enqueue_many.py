@@ -1,4 +1,4 @@
-"""`enqueue_many`: the rules of one `enqueue`, for a whole list in a few statements."""
+"""`enqueue_many`: the rules of `enqueue` for a whole list, in a few statements."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def test_a_long_list_becomes_runs_in_its_order_when_the_caller_commits(database:
     assert {row["status"] for row in inserted} == {"queued"}
 
 
-def test_the_runs_of_a_list_are_worked_on_as_any_others(jobrunner: Commands, app: App, database: Database) -> None:
+def test_runs_of_a_list_are_done_like_all_others(jobrunner: Commands, app: App, database: Database) -> None:
     with on_driver(database) as connection:
         enqueue_many(connection, "append", [{"n": n} for n in range(3)])
         connection.commit()
@@ -85,7 +85,7 @@ def test_the_runs_of_a_list_are_worked_on_as_any_others(jobrunner: Commands, app
     assert len(app.trace()) == 3
 
 
-def test_nothing_is_asked_of_the_database_for_an_empty_list(database: Database) -> None:
+def test_empty_list_sends_no_statement(database: Database) -> None:
     with on_driver(database) as connection:
         connection.close()
         with pytest.raises(UsageError):
@@ -137,7 +137,7 @@ def test_a_handler_checks_each_payload_against_its_signature(
     ]
 
 
-def test_what_an_entry_says_for_itself_wins_over_the_call(database: Database, connection: Any) -> None:
+def test_option_of_an_entry_overrides_the_option_of_the_call(database: Database, connection: Any) -> None:
     at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
     entries = [
         {"n": 0},
@@ -163,7 +163,7 @@ def test_what_an_entry_says_for_itself_wins_over_the_call(database: Database, co
     assert [later[n] for n in (0, 1, 3, 4, 5)] == [1, 1, 2, 0, 3]
 
 
-def test_a_list_is_a_few_statements_however_long_it_is(database: Database) -> None:
+def test_list_takes_a_few_statements_whatever_its_length(database: Database) -> None:
     sent: list[str] = []
     with on_sqlalchemy(database) as connection:
         event.listen(connection, "before_cursor_execute", lambda *args: sent.append(args[2]))
@@ -178,7 +178,7 @@ def test_a_list_is_a_few_statements_however_long_it_is(database: Database) -> No
 
 
 @pytest.mark.promise("P4")
-def test_each_key_of_a_list_yields_one_run_and_each_answer_tells_which(database: Database, connection: Any) -> None:
+def test_each_key_of_a_list_gives_one_run_and_its_id(database: Database, connection: Any) -> None:
     before = enqueue(connection, "append", {"n": -1}, idempotency_key="used")
     connection.commit()
     keys = [None, "new", "used", "new", None, "other", "used"]
@@ -207,7 +207,7 @@ def test_a_long_list_given_twice_adds_nothing(database: Database, connection: An
 
 @postgresql_only
 @pytest.mark.promise("P4")
-def test_two_lists_with_the_same_keys_in_other_orders_do_not_block_each_other(database: PostgresDatabase) -> None:
+def test_two_lists_with_the_same_keys_in_different_order_do_not_deadlock(database: PostgresDatabase) -> None:
     """In whatever order they come, keys are taken in one: were they not, these two would wait for each other."""
     entries = [Entry({"n": n}, idempotency_key=f"key {n}") for n in range(MANY)]
 
@@ -226,7 +226,7 @@ def test_two_lists_with_the_same_keys_in_other_orders_do_not_block_each_other(da
 
 
 @sqlite_only
-def test_keys_of_a_list_are_looked_up_and_not_searched_for(database: SQLiteDatabase) -> None:
+def test_keys_of_a_list_are_found_by_index(database: SQLiteDatabase) -> None:
     """Found: each key was compared with all keys of its type, and ten thousand of them took minutes."""
     with closing(sqlite3.connect(database.path)) as connection:
         costs = []

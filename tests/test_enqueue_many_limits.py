@@ -1,4 +1,4 @@
-"""`enqueue_many` under `max_waiting`: all or nothing where the type refuses, exactly as many as fit where it drops."""
+"""`enqueue_many` with `max_waiting`: a refusing type takes all or nothing, a dropping type exactly what fits."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, wait_for
-from harness.back_pressure import answer_of, dropped, limit, start, waiting
+from harness.backpressure import answer_of, dropped, limit, start, waiting
 from jobrunner.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import QueueFull
 
@@ -24,7 +24,7 @@ def connection(database: Database) -> Iterator[Any]:
         yield connection
 
 
-def test_a_list_that_does_not_fit_is_refused_as_a_whole_and_the_transaction_goes_on(
+def test_list_over_the_limit_is_refused_as_a_whole_and_the_transaction_goes_on(
     database: Database, connection: Any
 ) -> None:
     limit(database, "echo", 3)
@@ -42,7 +42,7 @@ def test_a_list_that_does_not_fit_is_refused_as_a_whole_and_the_transaction_goes
     assert database.value("SELECT count(*) FROM job_keys") == 1
 
 
-def test_what_does_not_fit_is_dropped_from_the_end_and_counted(database: Database, connection: Any) -> None:
+def test_list_longer_than_the_limit_drops_its_end_and_counts_it(database: Database, connection: Any) -> None:
     limit(database, "echo", 3, "drop")
     used = enqueue(connection, "echo", {}, idempotency_key="used")
     keys = [None, "used", "a", "a", "b", "b", None]
@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_dropped_from_the_end_and_counted(database: Databas
     assert database.value("SELECT count(*) FROM job_keys") == 2
 
 
-def test_keys_that_were_used_need_no_room(database: Database, connection: Any) -> None:
+def test_used_keys_of_a_list_do_not_count_for_the_limit(database: Database, connection: Any) -> None:
     limit(database, "echo", 2)
     entries = [Entry({}, idempotency_key=key) for key in "ab"]
     first = enqueue_many(connection, "echo", entries)
@@ -83,7 +83,7 @@ print(json.dumps([answer.created for answer in answers]))
 
 
 @pytest.mark.parametrize(("when_full", "fit"), [("refuse", 21), ("drop", 25)])
-def test_ten_lists_at_once_fill_the_queue_exactly(
+def test_ten_concurrent_lists_fill_the_queue_exactly(
     jobrunner: Commands, app: App, database: Database, when_full: str, fit: int
 ) -> None:
     """Lists of seven on a limit of 25: three whole ones, or all that fits."""

@@ -1,4 +1,4 @@
-"""Numbers of a payload, which the two databases keep in different ways."""
+"""Numbers in a payload, which the two databases store differently."""
 
 from harness import App, Commands, Database
 

@@ -1,4 +1,4 @@
-"""What enqueueing in an application reads of the settings: the limit of a payload, and nothing else."""
+"""An application that enqueues reads only one setting: the limit of a payload."""
 
 import sqlite3
 from contextlib import closing

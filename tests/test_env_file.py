@@ -81,17 +81,17 @@ def read_by_systemd(text: str) -> dict[str, str]:
 # systemd's own code, where it is installed, is asked too.
 @pytest.mark.parametrize("reader", [parse_env, *[read_by_systemd for _ in SYSTEMD]])
 @pytest.mark.parametrize("text", READ)
-def test_what_a_file_says(text: str, reader: Callable[[str], dict[str, str]]) -> None:
+def test_env_file_lines_give_these_variables(text: str, reader: Callable[[str], dict[str, str]]) -> None:
     assert reader(text) == READ[text]
 
 
 @pytest.mark.parametrize("text", EXPORTED)
-def test_a_file_for_a_shell_is_understood_too(text: str) -> None:
+def test_env_file_written_for_a_shell_is_understood(text: str) -> None:
     assert parse_env(text) == EXPORTED[text]
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
-def test_a_line_of_another_kind_is_named_and_never_quoted(text: str) -> None:
+def test_invalid_env_file_line_is_reported_by_number_and_never_quoted(text: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         parse_env(f"# first\nOK=1\n{text}\n")
     assert str(refused.value).startswith("line 3: ")
@@ -122,7 +122,9 @@ def write_all(env_file: Path, jobrunner: Commands, **more: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["before", "after", "variable"])
-def test_handlers_inherit_all_of_it(jobrunner: Commands, app: App, env_file: Path, given: str) -> None:
+def test_handlers_inherit_every_variable_of_the_env_file(
+    jobrunner: Commands, app: App, env_file: Path, given: str
+) -> None:
     """What the file says replaces the environment, cron's PATH and HOME too, for jobrunner and its children."""
     app.add("""
         @job("environment")
@@ -150,7 +152,7 @@ def test_handlers_inherit_all_of_it(jobrunner: Commands, app: App, env_file: Pat
     }
 
 
-def test_the_file_beats_the_environment_and_a_flag_beats_the_file(
+def test_env_file_overrides_the_environment_and_a_flag_overrides_the_env_file(
     jobrunner: Commands, database: Database, env_file: Path
 ) -> None:
     # Over before a child is ready: nothing is claimed.
@@ -164,7 +166,7 @@ def test_the_file_beats_the_environment_and_a_flag_beats_the_file(
 
 
 @sqlite_only
-def test_the_nearest_file_is_the_only_one_read(jobrunner: Commands, env_file: Path) -> None:
+def test_only_the_env_file_of_the_nearest_option_is_read(jobrunner: Commands, env_file: Path) -> None:
     write_all(env_file, jobrunner)
     missing = "/nonexistent/env"
     assert bare("status", "--env-file", env_file, JOBRUNNER_ENV_FILE=missing)[0] == 0
@@ -174,7 +176,7 @@ def test_the_nearest_file_is_the_only_one_read(jobrunner: Commands, env_file: Pa
 
 
 @sqlite_only
-def test_every_command_and_subcommand_takes_it(jobrunner: Commands, env_file: Path) -> None:
+def test_every_command_and_subcommand_takes_env_file(jobrunner: Commands, env_file: Path) -> None:
     env_file.write_text("not a pair\n")
     words = {"": ["--version"]}
     listed = [line.split()[0] for line in jobrunner("--help").stdout.split("Commands:\n")[1].splitlines() if line]
@@ -219,8 +221,8 @@ def test_a_file_that_cannot_be_used_stops_the_command(
 
 
 @sqlite_only
-def test_a_file_of_somebody_else_is_told_in_one_line(jobrunner: Commands, env_file: Path) -> None:
-    """What root may read, others may not: as root the command is run as nobody."""
+def test_env_file_of_another_user_is_refused_in_one_line(jobrunner: Commands, env_file: Path) -> None:
+    """Root may read every file, so as root the command is run as the user nobody."""
     write_all(env_file, jobrunner)
     env_file.chmod(0)
     asked = (

@@ -1,4 +1,4 @@
-"""Many attempts that end at the same time are written together, and none of them keeps another back."""
+"""Attempts that end at the same time are written together, and one bad result does not stop the others."""
 
 import os
 import signal
@@ -88,7 +88,7 @@ def test_a_tick_killed_before_its_group_is_committed_has_written_nothing(group: 
 
 
 @pytest.mark.promise("P1", "P2", "P14")
-def test_a_group_whose_connection_is_cut_before_the_commit_is_written_in_the_end(group: Group) -> None:
+def test_group_whose_connection_is_cut_before_the_commit_is_written_later(group: Group) -> None:
     ids = group.insert(GROUP)
     with group.stopped(GROUP, JOBRUNNER_FAULT="finalize.before_commit=cut") as tick:
         pass
@@ -113,7 +113,7 @@ def test_an_owner_learns_which_of_its_group_it_has_lost(group: Group) -> None:
 
 
 @pytest.mark.promise("P14")
-def test_one_that_cannot_be_written_as_it_is_keeps_none_of_its_group_back(group: Group) -> None:
+def test_unwritable_result_does_not_hold_back_its_group(group: Group) -> None:
     (poison,) = group.insert(1, fails=True, text="poison")
     others = group.insert(GROUP - 2)
     (refused,) = group.insert(1)
@@ -160,7 +160,7 @@ def test_a_group_whose_commit_got_no_answer_is_found_to_be_applied(group: Group)
 
 
 @postgresql_only
-def test_nothing_more_is_begun_while_outcomes_wait_to_be_written(group: Group) -> None:
+def test_no_run_begins_while_results_wait_to_be_written(group: Group) -> None:
     assert isinstance(group.database, PostgresDatabase)
     # One at work all the time, so that a child is there for the next ones.
     queue(group.database, "wait_for", {"path": str(group.app.path("end"))})
@@ -186,7 +186,7 @@ def test_nothing_more_is_begun_while_outcomes_wait_to_be_written(group: Group) -
 
 @pytest.mark.promise("P14")
 @postgresql_only
-def test_a_server_that_takes_no_more_connections_is_given_a_large_group_all_the_same(group: Group) -> None:
+def test_large_group_is_written_to_a_server_without_free_connections(group: Group) -> None:
     assert isinstance(group.database, PostgresDatabase)
     name = group.database.database
     ids = group.insert(GROUP)

@@ -1,4 +1,4 @@
-"""The one write that ends many attempts: each as if it were alone, whatever became of the others."""
+"""One statement finalizes many attempts, each with the same result as if it were written alone."""
 
 import threading
 from collections import Counter
@@ -166,7 +166,7 @@ def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database
 
 
 @pytest.mark.promise("P12")
-def test_each_of_a_group_goes_on_with_its_own_sequence(store: Store, database: Database) -> None:
+def test_finalize_of_a_group_uses_the_claim_number_of_each_run(store: Store, database: Database) -> None:
     leases = running(database, 3)
     for turn in range(1, 4):
         finalize_together(store, leases[:turn], AttemptResult(Outcome.RELEASED))
@@ -179,7 +179,9 @@ def test_each_of_a_group_goes_on_with_its_own_sequence(store: Store, database: D
 
 
 @pytest.mark.promise("P2")
-def test_a_lost_lease_among_many_writes_nothing_and_keeps_nobody_back(store: Store, database: Database) -> None:
+def test_finalize_of_a_group_skips_a_run_with_a_lost_lease_and_writes_the_others(
+    store: Store, database: Database
+) -> None:
     leases = running(database, 100)
     lost = leases[41]
     database.execute("UPDATE job_runs SET lease_token = ?, locked_by = 'new' WHERE id = ?", ["n" * 32, lost.run_id])
@@ -192,7 +194,7 @@ def test_a_lost_lease_among_many_writes_nothing_and_keeps_nobody_back(store: Sto
 
 
 @pytest.mark.promise("P2", "P14")
-def test_what_was_applied_without_an_answer_is_told_from_what_was_lost(store: Store, database: Database) -> None:
+def test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost(store: Store, database: Database) -> None:
     leases = running(database, 5)
     finalize_together(store, leases[:3], AttemptResult(Outcome.FAILED, wait=timedelta(0)))
     database.execute("UPDATE job_attempts SET error_type = 'lease_expired' WHERE run_id = ?", [leases[2].run_id])
@@ -208,7 +210,7 @@ def test_what_was_applied_without_an_answer_is_told_from_what_was_lost(store: St
 
 
 @pytest.mark.promise("P1", "P2")
-def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(database: Database) -> None:
+def test_overlapping_groups_in_any_order_never_deadlock(database: Database) -> None:
     leases = running(database, 60)
     failures: list[str] = []
 
@@ -249,7 +251,7 @@ def test_overlapping_groups_in_any_order_never_wait_for_each_other_in_a_circle(d
 
 
 @sqlite_only
-def test_a_write_renews_along_the_way_only_the_leases_that_are_due(store: Store, database: Database) -> None:
+def test_finalize_also_renews_only_the_leases_that_are_due(store: Store, database: Database) -> None:
     fresh, stale = running(database, 2)
     eighth = LEASE.total_seconds() / 8
     with tick_parts(database) as tick:

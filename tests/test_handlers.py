@@ -1,4 +1,4 @@
-"""What a handler may ask for and how its policies reach the run: attempts, waits, timeouts, permanent errors."""
+"""What handlers can request, and how a type's policies apply: attempts, backoff, timeouts, permanent errors."""
 
 from datetime import timedelta
 from typing import Any
@@ -109,7 +109,9 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("how", ["raise", "return"])
-def test_a_handler_says_how_its_run_goes_on(how: str, jobrunner: Commands, app: App, database: Database) -> None:
+def test_exception_of_a_handler_decides_the_outcome_of_its_run(
+    how: str, jobrunner: Commands, app: App, database: Database
+) -> None:
     app.add(SIGNALS)
     asked = ("retry", "retry_by_policy", "discard", "snooze")
     runs = {what: queue(database, "ask", {"what": what, "how": how}) for what in asked}
@@ -133,7 +135,7 @@ def test_a_handler_says_how_its_run_goes_on(how: str, jobrunner: Commands, app: 
 
 
 @pytest.mark.promise("P1", "P12")
-def test_a_snooze_may_repeat_for_ever_and_each_leaves_an_attempt(
+def test_snooze_can_repeat_without_limit_and_each_is_recorded_as_an_attempt(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(SIGNALS)
@@ -174,7 +176,7 @@ def test_jitter_spreads_the_waits_within_a_fifth(jobrunner: Commands, app: App, 
 
 
 @pytest.mark.promise("P1")
-def test_a_failed_run_is_tried_until_its_attempts_are_used(jobrunner: Commands, app: App, database: Database) -> None:
+def test_failed_run_is_retried_until_its_attempts_are_used(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(SIGNALS)
     by_type = queue(database, "ask", {"what": "retry", "how": "raise"})
     by_run = queue(database, "ask", {"what": "retry", "how": "raise"}, max_attempts=2)
@@ -199,7 +201,9 @@ def test_enqueue_overrides_the_attempts_and_the_timeout_of_the_type(
     assert (run_of(database, endless)["status"], run_of(database, endless)["timeout"]) == ("succeeded", 0)
 
 
-def test_listed_exceptions_are_tried_again_or_given_up(jobrunner: Commands, app: App, database: Database) -> None:
+def test_retry_on_and_discard_on_decide_about_listed_exceptions(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.add(ERRORS)
     wanted = {
         ("picky", "reset"): ("failed", "ConnectionResetError"),  # a subclass of one in retry_on

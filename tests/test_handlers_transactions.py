@@ -1,4 +1,4 @@
-"""Transactions: enqueue belongs to the caller's own, and while a handler works none of jobrunner's is open."""
+"""Transactions: enqueue belongs to the caller's transaction, and jobrunner has none open while a handler works."""
 
 import json
 import time
@@ -141,7 +141,7 @@ def test_between_two_heartbeats_every_session_is_idle(
 
 @pytest.mark.promise("P11")
 @sqlite_only
-def test_a_foreign_writer_gets_the_file_at_once_while_a_handler_works(
+def test_another_writer_gets_the_sqlite_file_at_once_while_a_handler_works(
     jobrunner: Commands, app: App, database: SQLiteDatabase
 ) -> None:
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})

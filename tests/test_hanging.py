@@ -118,7 +118,7 @@ def put_to_locks(jobrunner: Commands, cases: "list[tuple[PostgresDatabase, str, 
 
 
 @postgresql_only
-def test_who_locks_a_table_is_named_within_seconds_and_nobody_goes_on_waiting(
+def test_holder_of_a_table_lock_is_named_within_seconds_and_no_session_keeps_waiting(
     jobrunner: Commands, copies: list[PostgresDatabase]
 ) -> None:
     chosen = draw("locks")
@@ -134,7 +134,7 @@ def test_who_locks_a_table_is_named_within_seconds_and_nobody_goes_on_waiting(
 @pytest.mark.long
 @postgresql_only
 @pytest.mark.parametrize("table", TABLES)
-def test_every_command_finds_out_who_locks_a_table(
+def test_every_command_names_the_holder_of_a_table_lock(
     jobrunner: Commands, copies: list[PostgresDatabase], table: str
 ) -> None:
     put_to_locks(jobrunner, [(copies[0], table, COMMANDS)])
@@ -171,9 +171,7 @@ def put_to_silence(
 
 
 @postgresql_only
-def test_a_server_or_a_pooler_that_falls_silent_is_found_out_by_every_command(
-    jobrunner: Commands, database: PostgresDatabase
-) -> None:
+def test_silent_server_or_pooler_is_detected_by_every_command(jobrunner: Commands, database: PostgresDatabase) -> None:
     """From the first byte on, and after some answers; a paused pooler lets everybody in."""
     firsts = [(["tick"], 0, False), (["tick"], 0, True), (["status"], 0, True), (["migrate"], 1, False)]
     put_to_silence(jobrunner, database, [*firsts, *sample(6, greets=False)])
@@ -183,16 +181,14 @@ def test_a_server_or_a_pooler_that_falls_silent_is_found_out_by_every_command(
 @postgresql_only
 @pytest.mark.parametrize("greets", [False, True], ids=["silent", "paused"])
 @pytest.mark.parametrize("answers", range(12))
-def test_every_command_finds_out_a_server_that_falls_silent(
+def test_silent_server_is_detected_by_each_single_command(
     jobrunner: Commands, database: PostgresDatabase, answers: int, greets: bool
 ) -> None:
     put_to_silence(jobrunner, database, [(words, answers, greets) for words in QUICK_COMMANDS])
 
 
 @postgresql_only
-def test_a_commit_that_is_given_up_does_not_go_on_on_the_server(
-    jobrunner: Commands, database: PostgresDatabase
-) -> None:
+def test_commit_that_was_given_up_ends_on_the_server(jobrunner: Commands, database: PostgresDatabase) -> None:
     """No time limit of the server ends a COMMIT, such as one that waits for a standby: the cancel request does."""
     database.execute(
         "CREATE FUNCTION wait_long() RETURNS trigger LANGUAGE plpgsql AS"
@@ -207,7 +203,7 @@ def test_a_commit_that_is_given_up_does_not_go_on_on_the_server(
 
 
 @sqlite_only
-def test_who_locks_a_file_is_told_of_by_every_command_that_needs_it_within_its_time(
+def test_locked_file_is_reported_in_time_by_every_command_that_needs_it(
     jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path
 ) -> None:
     """Those that only read go on, unless the file was never migrated: its journal keeps readers out, too."""

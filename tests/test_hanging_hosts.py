@@ -1,4 +1,4 @@
-"""A host that dies between two statements, or a person who forgets a transaction: the others go on with their work."""
+"""A host that dies between two statements, or a forgotten transaction: the other hosts go on with their work."""
 
 import contextlib
 import re
@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from harness.ground import Ground
+from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from harness.processes import is_stopped
 from jobrunner.failpoints import POINTS
@@ -25,10 +25,10 @@ OPEN = "datname = current_database() AND application_name = 'jobrunner' AND xact
 @postgresql_only
 @pytest.mark.long(sample=4)
 @pytest.mark.parametrize("point", IN_A_TRANSACTION)
-def test_a_host_that_dies_within_a_transaction_holds_nobody_up(
+def test_host_that_dies_in_a_transaction_blocks_no_other_host(
     jobrunner: Commands, app: App, database: PostgresDatabase, point: str
 ) -> None:
-    ground = Ground(jobrunner, app, database)
+    scene = FaultScene(jobrunner, app, database)
     env = {**LEASE, "JOBRUNNER_HOST": "dead", "JOBRUNNER_FAULT": f"{point}=stop", "SLOW_SECONDS": "2"}
     dead = jobrunner.start("tick", env=env)
     wait_for(lambda: is_stopped(dead.pid), 20, "the end of the host")
@@ -38,20 +38,20 @@ def test_a_host_that_dies_within_a_transaction_holds_nobody_up(
     due = "SELECT count(*) FROM job_runs WHERE status IN ('queued', 'failed') AND run_at <= jobrunner_now()"
     assert database.value(due) == 0 or point in ("claim.before_commit", "deadline.before_commit")
     database.wait_until(f"SELECT count(*) = 0 FROM pg_stat_activity WHERE {OPEN}", describe="the end of its session")
-    # Its permits are free again: the same host, started anew, claims.
+    # Its permits are free again: the same host, started again, claims.
     assert jobrunner.tick(env={**LEASE, "JOBRUNNER_HOST": "dead"}).stderr == ""
     dead.kill()
-    ground.settle()
+    scene.settle()
     assert_consistent(database)
-    assert len(ground.slot_runs()) == 1
-    assert statuses(database) == {"succeeded": len(ground.due) + 2, "dead": 1}
-    for run_id in [*ground.due, *ground.slot_runs()]:
+    assert len(scene.slot_runs()) == 1
+    assert statuses(database) == {"succeeded": len(scene.due) + 2, "dead": 1}
+    for run_id in [*scene.due, *scene.slot_runs()]:
         assert outcomes(database, run_id)[-1] == "succeeded"
         assert outcomes(database, run_id)[:-1] in ([], ["lease_expired"])
 
 
 @contextlib.contextmanager
-def held(database: PostgresDatabase, *selections: str) -> Iterator[int]:
+def locked_definition(database: PostgresDatabase, *selections: str) -> Iterator[int]:
     """In one transaction that stands still; the number of its session."""
     with contextlib.closing(psycopg.connect(database.url)) as session:
         for selection in selections:
@@ -82,7 +82,7 @@ def old_rows(database: PostgresDatabase) -> None:
 
 
 @postgresql_only
-def test_rows_that_somebody_holds_keep_a_tick_from_nothing_else(
+def test_locked_rows_do_not_stop_the_other_work_of_a_tick(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     old_rows(database)
@@ -95,7 +95,7 @@ def test_rows_that_somebody_holds_keep_a_tick_from_nothing_else(
         "job_runs WHERE definition_id IS NOT NULL",
         f"job_runs WHERE id = {kept}",
     ]
-    with held(database, *everywhere):
+    with locked_definition(database, *everywhere):
         began_at = time.monotonic()
         done = jobrunner.tick(env=LIVING)
         assert time.monotonic() - began_at < 20
@@ -111,12 +111,12 @@ def test_rows_that_somebody_holds_keep_a_tick_from_nothing_else(
 
 
 @postgresql_only
-def test_who_keeps_a_tick_from_pruning_is_named_after_its_other_work_is_done(
+def test_session_that_blocks_pruning_is_named_after_the_other_work(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     old_rows(database)
     (run_id,) = insert_runs(database, 1)
-    with held(database, "job_attempts") as session:
+    with locked_definition(database, "job_attempts") as session:
         done = jobrunner.tick(env=LIVING, check=False)
     assert done.returncode == 69
     assert re.fullmatch(rf"jobrunner: [^\n]*: session {session} of the role [^\n]*\n", done.stderr)
@@ -129,7 +129,7 @@ KEYS = ("720614, hashtext('living')", "7206148302", "720615, 0")
 
 
 @postgresql_only
-def test_whoever_may_only_connect_stops_no_claim_no_apply_and_no_listening_tick(
+def test_advisory_locks_of_any_role_block_no_claim_no_apply_and_no_listening(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     """An advisory lock may be taken by any role: nothing waits for one but a migration, which says who has it."""

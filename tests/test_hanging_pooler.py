@@ -1,4 +1,4 @@
-"""A real PgBouncer with transaction pooling: paused, and between us and a server where somebody holds a lock."""
+"""A real PgBouncer with transaction pooling: paused, and in front of a server with a held lock."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
     made.process.wait()
 
 
-def test_a_paused_pooler_is_found_out_and_a_resumed_one_is_used(
+def test_paused_pooler_is_detected_and_a_resumed_pooler_is_used(
     jobrunner: Commands, database: PostgresDatabase, bouncer: Bouncer
 ) -> None:
     (run_id,) = insert_runs(database, 1)
@@ -114,7 +114,7 @@ def test_a_paused_pooler_is_found_out_and_a_resumed_one_is_used(
 
 
 @pytest.mark.promise("P1", "P6", on="postgresql")
-def test_the_limits_hold_behind_a_pooler_and_who_holds_a_lock_is_named(
+def test_time_limits_hold_behind_a_pooler_and_the_holder_of_a_lock_is_named(
     jobrunner: Commands, app: App, database: PostgresDatabase, bouncer: Bouncer
 ) -> None:
     (run_id,) = insert_runs(database, 1)

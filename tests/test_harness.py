@@ -1,4 +1,4 @@
-"""The harness itself: what all other tests lean on."""
+"""The test harness itself."""
 
 import ast
 import contextlib
@@ -52,8 +52,8 @@ def may_import(path: Path, name: str) -> bool:
     return top == "harness" or top not in MODULES_HERE
 
 
-def test_what_tests_share_is_in_the_harness() -> None:
-    """A test module that another one imports is run twice, and nobody knows who leans on what in it."""
+def test_shared_test_helpers_are_in_the_harness() -> None:
+    """A test module that another one imports is run twice, and its dependencies are not visible."""
     modules = list(TESTS.rglob("*.py"))
     assert len(modules) > 150
     pairs = [(path, name) for path in modules for name in imported(path)]
@@ -69,7 +69,7 @@ def test_ids_begin_at_one_again(database: Database) -> None:
     assert queue(database, "echo") == 1
 
 
-def test_values_come_back_the_same_from_both(database: Database) -> None:
+def test_values_come_back_the_same_from_both_databases(database: Database) -> None:
     at = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
     run_id = queue(database, "echo", {"text": "it's 100 % ?"}, run_at=at)
     rows = database.query("SELECT id, run_at, payload FROM job_runs WHERE run_at = ? AND job_type LIKE 'ec%'", [at])
@@ -83,7 +83,7 @@ def test_placeholders_inside_quotes_are_text() -> None:
     assert translated("a = ? AND b = 'what?' AND c LIKE '5%'") == "a = %s AND b = 'what?' AND c LIKE '5%%'"
 
 
-def test_the_clock_moves_and_comes_back(database: Database) -> None:
+def test_database_clock_can_be_moved_and_restored(database: Database) -> None:
     assert abs(database.now() - datetime.now(UTC)) < timedelta(seconds=10)
     database.move_clock(timedelta(hours=3, microseconds=500))
     database.move_clock(timedelta(hours=-1))
@@ -110,7 +110,7 @@ def test_the_copied_file_is_in_wal_mode(database: SQLiteDatabase) -> None:
 
 
 @postgresql_only
-def test_cut_connections(database: PostgresDatabase) -> None:
+def test_cut_connections_fail_at_their_next_statement(database: PostgresDatabase) -> None:
     with contextlib.closing(psycopg.connect(database.url)) as victim:
         assert [row["state"] for row in database.sessions()] == ["idle"]
         assert database.cut_connections() == 1
@@ -180,7 +180,7 @@ def test_the_watchdog_removes_the_server_of_a_killed_owner() -> None:
     assert not [title for title in titles if Path(folder).name.encode() in title]
 
 
-def test_commands_see_a_bare_environment(jobrunner: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run_in_an_empty_environment(jobrunner: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBRUNNER_SOMETHING", "of the developer's own")
     seen = jobrunner.environment({"EXTRA": "1", "TRACE_FILE": None})
     assert set(seen) == {"PATH", "HOME", "TMPDIR", "LANG", "EXTRA", "TEST_ID_OF_JOBRUNNER"} | {
@@ -188,7 +188,7 @@ def test_commands_see_a_bare_environment(jobrunner: Commands, monkeypatch: pytes
     }
 
 
-def test_a_failing_command_shows_what_it_said(jobrunner: Commands) -> None:
+def test_failing_command_shows_its_output(jobrunner: Commands) -> None:
     with pytest.raises(AssertionError, match=r"(?s)jobrunner no-such-command: exit 2\n.*stderr: .*no-such-command"):
         jobrunner("no-such-command")
     assert jobrunner("no-such-command", check=False).returncode == 2
@@ -212,7 +212,7 @@ def test_a_started_command_is_killed_at_the_end_of_the_test(jobrunner: Commands)
     assert jobrunner.leftover_processes() == []
 
 
-def test_the_application_keeps_a_trace(app: App) -> None:
+def test_application_records_each_attempt(app: App) -> None:
     assert app.trace() == []
     app.trace_file.write_text("1 1 4711\n1 2 4712\n")
     assert [(line.run_id, line.attempt, line.pid) for line in app.trace()] == [(1, 1, 4711), (1, 2, 4712)]
@@ -227,7 +227,7 @@ def test_wait_for_returns_the_value_and_names_what_did_not_come() -> None:
     assert time.monotonic() - before < 5
 
 
-def test_json_of_a_command_that_printed_something_else(jobrunner: Commands) -> None:
+def test_json_of_a_command_that_printed_no_json_shows_the_output(jobrunner: Commands) -> None:
     with pytest.raises(AssertionError, match="not JSON"):
         jobrunner("no-such-command", check=False).json()
     assert json.loads("{}") == {}

@@ -1,4 +1,4 @@
-"""The heartbeat: a lease lasts as long as the database has granted, and a stuck tick does not renew its leases."""
+"""The heartbeat: a lease lasts as long as the database has granted, and a stalled tick does not renew its leases."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -95,7 +95,7 @@ def test_the_age_of_a_lease_is_counted_from_before_its_claim_and_its_renewal_wer
 
 
 @pytest.mark.promise("P2")
-def test_the_age_of_a_lease_is_counted_likewise_where_a_claim_or_a_finalize_renews_it(database: Database) -> None:
+def test_age_of_a_lease_renewed_by_a_claim_or_finalize_is_counted_from_before_it_was_sent(database: Database) -> None:
     """On SQLite, where a heartbeat could starve; on PostgreSQL neither of them renews anything."""
     held, ended = running(database, 2)
     with tick_parts(database, MINUTE) as tick:

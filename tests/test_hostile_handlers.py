@@ -1,4 +1,4 @@
-"""A handler cannot take the tick down, nor a neighbour with it, whatever it does to its own process."""
+"""A handler that harms its own process harms neither the tick nor another run."""
 
 import signal
 from typing import Any, NamedTuple
@@ -306,7 +306,7 @@ def test_a_hostile_handler_harms_itself_alone(how: str, jobrunner: Commands, app
 
 
 @pytest.mark.promise("P8", "P12")
-def test_all_hostile_handlers_at_once_leave_the_others_alone(jobrunner: Commands, app: App, database: Database) -> None:
+def test_all_hostile_handlers_at_once_harm_no_other_run(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HOSTILE)
     hostile, others = {}, []
     for how in ENDS:
@@ -320,7 +320,7 @@ def test_all_hostile_handlers_at_once_leave_the_others_alone(jobrunner: Commands
     wait_for(lambda: jobrunner.leftover_processes() == [], 5, jobrunner.describe_leftovers)
 
 
-def test_what_a_hostile_handler_leaves_for_the_reader(jobrunner: Commands, app: App, database: Database) -> None:
+def test_show_after_a_hostile_handler_is_readable(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HOSTILE)
     runs = {how: queue_hostile(database, how) for how in ("segfault", "flood", "hold_the_lock", "fork", "recursion")}
     jobrunner.tick()

@@ -1,4 +1,4 @@
-"""A handler module that dies, hangs or misbehaves while it is imported: the tick says which one, its runs wait."""
+"""A handler module that dies, hangs or misbehaves at import: the tick names it, and its runs wait."""
 
 import pytest
 
@@ -111,7 +111,7 @@ def test_a_missing_module_is_named_after_two_tries(jobrunner: Commands, app: App
 @pytest.mark.either_database
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("what", ODD)
-def test_what_a_module_does_when_imported_harms_nobody(
+def test_module_that_misbehaves_at_import_harms_no_tick(
     what: str, jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.write("odd", ODD[what])

@@ -1,4 +1,4 @@
-"""A run that takes its tick down is charged for it, is tried alone, and ends dead without its neighbours."""
+"""A run that kills its tick is charged, then started alone, and ends dead without harm to other runs."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ LEASE = {"JOBRUNNER_LEASE": "2s"}
 
 
 @pytest.mark.promise("P7")
-def test_a_quarantined_run_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
+def test_quarantined_run_is_started_alone_in_its_tick(jobrunner: Commands, app: App, database: Database) -> None:
     first = queue(database, "append", priority=9)
     quarantined = [
         queue(database, "wait_for", {"path": str(app.path(f"go {number}"))}, lease_expiries=2 + number, attempts=2)
@@ -44,7 +44,7 @@ def test_a_quarantined_run_is_started_alone_in_its_tick(jobrunner: Commands, app
     for number, run_id in enumerate(quarantined):
         wait_until_running(database, run_id)
         wait_for_attempts(app, number + 1)
-        # With three permits free, none of the others is started beside it, though they are more urgent.
+        # Three permits are free, but no other run is started beside it, although the others are more urgent.
         with pytest.raises(AssertionError):
             wait_for_attempts(app, number + 2, 1.5)
         assert app.trace()[-1].run_id == run_id
@@ -57,7 +57,7 @@ def test_a_quarantined_run_is_started_alone_in_its_tick(jobrunner: Commands, app
 
 
 @pytest.mark.promise("P7")
-def test_a_quarantined_run_that_succeeds_leaves_the_quarantine(jobrunner: Commands, database: Database) -> None:
+def test_quarantined_run_that_succeeds_leaves_quarantine(jobrunner: Commands, database: Database) -> None:
     good, failing = queue(database, "append", lease_expiries=3), queue(database, "fail", lease_expiries=3)
     jobrunner.tick()
     assert (status_of(database, good), run_of(database, good)["lease_expiries"]) == ("succeeded", 0)
@@ -66,7 +66,7 @@ def test_a_quarantined_run_that_succeeds_leaves_the_quarantine(jobrunner: Comman
 
 
 @pytest.mark.promise("P1", "P7", "P12")
-def test_a_poison_run_ends_dead_and_its_neighbours_do_not(jobrunner: Commands, app: App, database: Database) -> None:
+def test_poison_run_ends_dead_and_its_neighbours_succeed(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(POISON)
     poison = queue(database, "poison", priority=1)
     neighbours = [queue(database, "append") for _ in range(6)]
@@ -97,7 +97,7 @@ def test_a_poison_run_ends_dead_and_its_neighbours_do_not(jobrunner: Commands, a
 
 
 @pytest.mark.promise("P7", "P6")
-def test_the_crash_of_a_tick_is_charged_once_its_lease_is_over(
+def test_crash_of_a_tick_is_charged_after_its_lease_has_expired(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))}, max_attempts=2)

@@ -1,4 +1,4 @@
-"""Texts from handlers and callers, in every place that holds one: data, never commands to a terminal or a log."""
+"""Texts from handlers and callers are data in every place, and never control a terminal or a log."""
 
 import json
 import re
@@ -127,7 +127,7 @@ def lines_of(log: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.promise("P14")
-def test_whatever_handlers_say_is_finalized_and_acts_on_no_terminal_and_no_log(
+def test_any_handler_text_is_stored_and_is_harmless_in_terminal_and_log(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
     app.add(HANDLERS)
@@ -173,8 +173,8 @@ def test_hostile_keys_and_reasons_are_kept_as_they_are_and_shown_as_text(
     assert "\n" not in run_of(database, 1)["last_error"]
 
 
-def test_a_user_of_a_hostile_name_leaves_a_plain_trail(jobrunner: Commands, database: Database) -> None:
-    """LOGNAME is set by whoever likes: the trail must be written all the same."""
+def test_user_with_a_hostile_name_is_recorded_safely(jobrunner: Commands, database: Database) -> None:
+    """Any user can set LOGNAME: the audit must still be written."""
     for number, name in enumerate((ESCAPES, "\udcff\udced\udca0\udc80", "x" * 5000, SQL, " "), start=1):
         run_id = queue(database, "echo", status="failed")
         jobrunner("cancel", run_id, env={"LOGNAME": name})

@@ -1,4 +1,4 @@
-"""A tick with nothing to do: short, and in all that can be seen of it the same as in full."""
+"""A tick without work: it takes a short way, and has the same visible effects as a full tick."""
 
 import json
 from datetime import timedelta
@@ -29,7 +29,7 @@ def test_an_idle_tick_imports_no_heavy_library(jobrunner: Commands, database: Da
 
 
 @postgresql_only
-def test_without_a_libpq_of_its_own_an_idle_tick_is_as_short_through_psycopg(jobrunner: Commands, app: App) -> None:
+def test_idle_tick_without_libpq_is_as_short_through_psycopg(jobrunner: Commands, app: App) -> None:
     app.write("sitecustomize", "import ctypes\ndef none(name):\n    raise OSError\nctypes.CDLL = none\n")
     short = tick(jobrunner, env={"PYTHONPATH": str(app.folder)})
     assert (short.was_short, short.said, "psycopg" in short.imported) == (True, "", True)
@@ -37,13 +37,13 @@ def test_without_a_libpq_of_its_own_an_idle_tick_is_as_short_through_psycopg(job
 
 
 @postgresql_only
-def test_values_that_look_like_sql_are_only_values(jobrunner: Commands, database: Database) -> None:
+def test_idle_tick_sends_values_that_look_like_sql_as_values(jobrunner: Commands, database: Database) -> None:
     host = "it's %s \\' $1"
     assert tick(jobrunner, env={"JOBRUNNER_HOST": host}).was_short
     assert [trail["host"] for trail in trails(database)] == [host]
 
 
-def test_an_idle_tick_leaves_the_same_trail(jobrunner: Commands, database: Database) -> None:
+def test_idle_tick_writes_the_same_row_as_a_full_tick(jobrunner: Commands, database: Database) -> None:
     began_at = database.now() - timedelta(seconds=1)
     assert tick(jobrunner, env={"JOBRUNNER_HOST": "here"}).was_short
     assert not tick(jobrunner, *IN_FULL, env={"JOBRUNNER_HOST": "here"}).was_short
@@ -57,7 +57,7 @@ def test_an_idle_tick_leaves_the_same_trail(jobrunner: Commands, database: Datab
     assert [each["host"] for each in jobrunner.status()["ticks"]] == ["here"]
 
 
-def test_the_trail_goes_by_the_moved_clock(jobrunner: Commands, database: Database) -> None:
+def test_tick_row_uses_the_database_clock(jobrunner: Commands, database: Database) -> None:
     database.set_clock_offset(timedelta(days=-3))
     quiet_hour(database)
     assert tick(jobrunner).was_short
@@ -109,21 +109,21 @@ def test_an_idle_tick_writes_the_same_line_to_its_log(jobrunner: Commands, tmp_p
     ],
     ids=str,
 )
-def test_what_the_short_way_does_not_know_goes_the_long_one(
+def test_unknown_options_make_an_idle_check_a_full_tick(
     jobrunner: Commands, database: Database, words: list[str], env: dict[str, str]
 ) -> None:
     assert not tick(jobrunner, *words, env=env).was_short
     assert len(trails(database)) == 1
 
 
-def test_settings_in_the_line_keep_it_short(jobrunner: Commands, database: Database) -> None:
+def test_settings_on_the_command_line_keep_the_idle_check(jobrunner: Commands, database: Database) -> None:
     words = ["--budget", "30s", "--grace=5s", "--concurrency", "2", "--batch", "10"]
     assert tick(jobrunner, *words).was_short
     assert len(trails(database)) == 1
 
 
 @pytest.mark.parametrize("words", [["--budget", "soon"], ["--grace=-1s"], ["--concurrency", "0"], ["--batch", "1.5"]])
-def test_a_wrong_setting_in_the_line_is_told_although_nothing_is_due(
+def test_wrong_setting_on_the_command_line_is_reported_by_an_idle_tick(
     jobrunner: Commands, database: Database, words: list[str]
 ) -> None:
     refused = tick(jobrunner, *words, check=False)
@@ -132,7 +132,7 @@ def test_a_wrong_setting_in_the_line_is_told_although_nothing_is_due(
     assert trails(database) == []
 
 
-def test_what_is_due_is_done(jobrunner: Commands, database: Database) -> None:
+def test_idle_check_starts_a_full_tick_for_due_work(jobrunner: Commands, database: Database) -> None:
     run_id = queue(database, "echo")
     assert not tick(jobrunner).was_short
     assert database.value("SELECT status FROM job_runs WHERE id = ?", [run_id]) == "succeeded"
@@ -160,7 +160,7 @@ def test_every_ten_minutes_an_idle_tick_prunes(jobrunner: Commands, database: Da
         ({"JOBRUNNER_LOG": "/nonexistent/log"}, "/nonexistent/log"),
     ],
 )
-def test_a_wrong_setting_is_told_by_an_idle_tick(
+def test_wrong_setting_is_reported_by_an_idle_tick(
     jobrunner: Commands, database: Database, env: dict[str, str], setting: str
 ) -> None:
     wrong = tick(jobrunner, env=env, check=False)
@@ -170,9 +170,7 @@ def test_a_wrong_setting_is_told_by_an_idle_tick(
 
 
 @pytest.mark.either_database
-def test_commands_are_checked_by_an_idle_tick_and_their_limits_left_for_later(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_idle_tick_checks_commands_but_writes_no_limits(jobrunner: Commands, app: App, database: Database) -> None:
     app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = ["true"]\nmax_waiting = 1\n')
     assert "sqlalchemy" not in tick(jobrunner).imported
     assert database.query("SELECT job_type FROM job_types") == []

@@ -1,4 +1,4 @@
-"""The question of the idle tick and the rules of the full one agree, whatever stands in the tables."""
+"""The idle check and the rules of a full tick agree for every content of the tables."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -130,16 +130,14 @@ def ask(database: Database) -> bool:
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_the_short_way_is_idle_where_nothing_is_to_be_done(database: Database, situation: str) -> None:
+def test_idle_check_finds_nothing_to_do(database: Database, situation: str) -> None:
     set_up(database, situation)
     assert ask(database) == (situation in IDLE)
 
 
 @pytest.mark.parametrize("situation", [name for name in SITUATIONS if name != "no state"])
 @pytest.mark.parametrize("clock", CLOCKS, ids=str)
-def test_the_short_way_and_the_long_one_agree(
-    database: Database, store: Store, situation: str, clock: timedelta
-) -> None:
+def test_idle_check_and_full_tick_agree(database: Database, store: Store, situation: str, clock: timedelta) -> None:
     set_up(database, situation)
     database.move_clock(clock)
     if situation not in STATE and clock:
@@ -147,7 +145,7 @@ def test_the_short_way_and_the_long_one_agree(
     assert ask(database) == is_idle_in_full(store)
 
 
-def test_a_newer_schema_that_serves_is_left_to_the_long_way(database: Database, store: Store) -> None:
+def test_idle_check_leaves_a_newer_schema_to_the_full_tick(database: Database, store: Store) -> None:
     set_up(database, "nothing")
     database.execute("UPDATE job_schema_version SET version_num = '0002'")
     assert not ask(database)

@@ -1,4 +1,4 @@
-"""What keeps an idle tick from its database is told as by any tick: the short way says nothing."""
+"""An idle tick reports a database that it cannot use in the same way as a full tick."""
 
 import signal
 import socket
@@ -40,7 +40,9 @@ def told_alike(jobrunner: Commands, code: int, url: str | None = None) -> str:
     ],
     ids=lambda statements: statements[-1],
 )
-def test_a_schema_that_does_not_serve_is_told(jobrunner: Commands, database: Database, damage: list[str]) -> None:
+def test_idle_tick_reports_a_schema_that_does_not_fit(
+    jobrunner: Commands, database: Database, damage: list[str]
+) -> None:
     for statement in damage:
         database.execute(statement)
     assert "schema" in told_alike(jobrunner, 78) or "tables" in told_alike(jobrunner, 78)
@@ -48,7 +50,7 @@ def test_a_schema_that_does_not_serve_is_told(jobrunner: Commands, database: Dat
 
 @sqlite_only
 @pytest.mark.parametrize("content", [None, "", "no database"])
-def test_a_file_that_is_no_database_is_told(jobrunner: Commands, tmp_path: Path, content: str | None) -> None:
+def test_idle_tick_reports_a_file_that_is_no_database(jobrunner: Commands, tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "other.db"
     if content is not None:
         path.write_text(content)
@@ -58,13 +60,13 @@ def test_a_file_that_is_no_database_is_told(jobrunner: Commands, tmp_path: Path,
 
 @sqlite_only
 @pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "mysql://u:secret@h/d", "nonsense"])
-def test_a_url_that_cannot_be_read_is_told(jobrunner: Commands, url: str) -> None:
+def test_idle_tick_reports_an_invalid_url(jobrunner: Commands, url: str) -> None:
     assert "secret" not in told_alike(jobrunner, 69, url)
 
 
 @postgresql_only
 @pytest.mark.parametrize("wrong", ["password", "database", "port", "option"])
-def test_a_server_that_refuses_is_told(jobrunner: Commands, database: PostgresDatabase, wrong: str) -> None:
+def test_idle_tick_reports_a_server_that_refuses(jobrunner: Commands, database: PostgresDatabase, wrong: str) -> None:
     before, _, after = database.url.partition("@")
     address, _, name = after.partition("/")
     user = before.removeprefix("postgresql://").partition(":")[0]
@@ -87,7 +89,7 @@ def silent_server() -> Iterator[socket.socket]:
 
 
 @postgresql_only
-def test_a_server_that_never_speaks_is_told(jobrunner: Commands, silent_server: socket.socket) -> None:
+def test_idle_tick_reports_a_server_that_never_answers(jobrunner: Commands, silent_server: socket.socket) -> None:
     url = f"postgresql://somebody:s3cret@127.0.0.1:{silent_server.getsockname()[1]}/x"
     said = told_alike(jobrunner, 69, url)
     assert "s3cret" not in said
@@ -95,7 +97,7 @@ def test_a_server_that_never_speaks_is_told(jobrunner: Commands, silent_server: 
 
 
 @postgresql_only
-def test_an_interrupt_is_one_line(jobrunner: Commands, silent_server: socket.socket) -> None:
+def test_interrupted_idle_tick_prints_one_line(jobrunner: Commands, silent_server: socket.socket) -> None:
     url = f"postgresql://somebody:s3cret@127.0.0.1:{silent_server.getsockname()[1]}/x"
     waiting = jobrunner.start("tick", env={"JOBRUNNER_DATABASE_URL": url})
     connected, _ = silent_server.accept()
@@ -106,7 +108,7 @@ def test_an_interrupt_is_one_line(jobrunner: Commands, silent_server: socket.soc
 
 
 @sqlite_only
-def test_a_locked_file_is_waited_for_in_full(jobrunner: Commands, database: SQLiteDatabase) -> None:
+def test_idle_tick_waits_the_full_time_for_a_locked_file(jobrunner: Commands, database: SQLiteDatabase) -> None:
     locker = database.connect()
     locker.execute("BEGIN IMMEDIATE")
     waiting = jobrunner.start("tick")
@@ -121,7 +123,7 @@ def test_a_locked_file_is_waited_for_in_full(jobrunner: Commands, database: SQLi
 
 
 @postgresql_only
-def test_a_statement_that_hangs_is_cut_and_asked_again(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_idle_query_that_hangs_is_cut_and_repeated(jobrunner: Commands, database: PostgresDatabase) -> None:
     with database.connect() as locker:
         locker.execute("BEGIN")
         locker.execute("LOCK TABLE job_ticks IN ACCESS EXCLUSIVE MODE")

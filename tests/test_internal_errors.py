@@ -1,4 +1,4 @@
-"""An error that nobody has thought of: the command says so in one line; a tick closes its trail, and nobody pays."""
+"""An unexpected error: a command reports it in one line; a tick ends its row, and no run is charged."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import re
 import pytest
 
 from harness import App, Commands, Database
-from harness.ground import Ground
+from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, outcomes, statuses
 from harness.schemas import WITH_A_SCHEMA
 
@@ -15,23 +15,23 @@ POINTS = ("expand.committed", "claim.committed", "attempt.handed_over", "attempt
 
 
 @pytest.mark.promise("P1", "P7", "P8", "P12")
-def test_an_unexpected_error_at_any_point_hands_the_runs_back_and_closes_the_trail(
+def test_unexpected_error_at_any_point_returns_the_runs_and_ends_the_tick_row(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    ground = Ground(jobrunner, app, database)
+    scene = FaultScene(jobrunner, app, database)
     for number, point in enumerate(POINTS, start=1):
-        code, stderr = ground.tick_with_fault(point, "raise")
-        assert (code, ground.reached()) == (70, list(POINTS[:number])), stderr
+        code, stderr = scene.tick_with_fault(point, "raise")
+        assert (code, scene.reached()) == (70, list(POINTS[:number])), stderr
         assert re.fullmatch(rf"jobrunner: an internal error [^\n]* RuntimeError: the fault {point} [^\n]*\n", stderr)
         assert "running" not in statuses(database), point
         (tick,) = database.query("SELECT finished_at, error FROM job_ticks ORDER BY id DESC LIMIT 1")
         assert tick["finished_at"] is not None
         assert f"the fault {point}" in tick["error"]
         assert jobrunner.leftover_processes() == []
-    ground.settle()
+    scene.settle()
     assert_consistent(database)
-    assert statuses(database)["succeeded"] == len(ground.due) + 2
-    for run_id in ground.due:
+    assert statuses(database)["succeeded"] == len(scene.due) + 2
+    for run_id in scene.due:
         *before, last = outcomes(database, run_id)
         assert (last, set(before) <= {"released"}) == ("succeeded", True)
 
@@ -61,7 +61,7 @@ def test_an_unexpected_error_of_any_command_is_one_line_and_no_traceback(
         assert 'in _act\n    raise RuntimeError(f"the fault {point}")' in line["stack"]
 
 
-def test_an_unexpected_error_within_a_change_leaves_nothing_of_it(jobrunner: Commands, database: Database) -> None:
+def test_unexpected_error_within_a_change_rolls_it_back(jobrunner: Commands, database: Database) -> None:
     env = {"JOBRUNNER_FAULT": "change.before_commit=raise"}
     done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@daily", env=env, check=False)
     assert done.returncode == 70

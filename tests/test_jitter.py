@@ -1,4 +1,4 @@
-"""Jitter moves a run away from its slot; it must neither starve its schedule nor be told as an overlap."""
+"""Jitter delays a run after its slot; it must not stop the schedule or count as an overlap."""
 
 from datetime import timedelta
 
@@ -55,7 +55,7 @@ def test_a_schedule_whose_jitter_reaches_beyond_the_tick_runs_at_every_slot(
 
 
 @pytest.mark.promise("P12")
-def test_runs_that_nobody_begins_do_not_pile_up_behind_a_jitter(jobrunner: Commands, database: Database) -> None:
+def test_runs_of_an_unserved_type_do_not_accumulate_with_jitter(jobrunner: Commands, database: Database) -> None:
     """Whatever the overlap: at most the run of the last slot waits behind an older one."""
     go_to(database, NOON + TICK_AFTER)
     for overlap in ("skip", "queue", "replace"):

@@ -1,4 +1,4 @@
-"""jobrunner.toml: a mistake is told in one line with its key; settings from it; where it is sought."""
+"""jobrunner.toml: a mistake is reported in one line with its key; its settings; where it is searched."""
 
 import os
 import subprocess
@@ -42,7 +42,9 @@ def complaints(done: Completed, file: Path, says: list[str]) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-def test_a_mistake_is_told_in_one_line_with_its_key(jobrunner: Commands, app: App, database: Database) -> None:
+def test_mistake_in_jobrunner_toml_is_reported_in_one_line_with_its_key(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     before = counts(database)
     wrong: dict[str, Any] = {}
     # One half on each database: most are found before it is opened.
@@ -77,7 +79,7 @@ def test_every_command_refuses_a_wrong_file(
 
 
 def make_odd_files(folder: Path) -> dict[str, str]:
-    """Things that can be no configuration file, and what is said of each."""
+    """Paths that cannot be a configuration file, and the error for each."""
     os.mkfifo(folder / "fifo")
     (folder / "folder").mkdir()
     (folder / "latin1").write_bytes("[jobs.x]\ncommand = ['é']\n".encode("latin-1"))
@@ -97,7 +99,9 @@ def make_odd_files(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_file_that_cannot_be_one_is_told(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
+def test_invalid_configuration_file_is_reported(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
     app.imports = ""
     before = counts(database)
     for number, (name, says) in enumerate(make_odd_files(tmp_path).items()):
@@ -115,8 +119,8 @@ def test_a_file_that_cannot_be_one_is_told(jobrunner: Commands, app: App, databa
 
 
 @sqlite_only
-def test_a_file_or_folder_that_may_not_be_read_is_told(jobrunner: Commands, app: App, database: Database) -> None:
-    """As somebody whom permissions hold, which root is not."""
+def test_unreadable_configuration_file_or_folder_is_reported(jobrunner: Commands, app: App, database: Database) -> None:
+    """As a user for whom permissions count, unlike root."""
     file = write_jobs(app, GOOD)
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     drop = "setpriv --bounding-set=-all --inh-caps=-all" if os.geteuid() == 0 else ""
@@ -130,7 +134,7 @@ def test_a_file_or_folder_that_may_not_be_read_is_told(jobrunner: Commands, app:
         assert complaints(done, file, ["Permission denied"]) == [], describe(done)
 
 
-def test_no_file_at_all_is_fine(jobrunner: Commands, app: App, database: Database) -> None:
+def test_configuration_file_is_optional(jobrunner: Commands, app: App, database: Database) -> None:
     run_id = queue(database, "echo")
     for env in ({}, {"JOBRUNNER_CONFIG": ""}, {"JOBRUNNER_CONFIG": " "}):
         assert jobrunner("jobs", "--json", env=env).json()[0]["job_type"] == "append"
@@ -138,7 +142,9 @@ def test_no_file_at_all_is_fine(jobrunner: Commands, app: App, database: Databas
     assert status_of(database, run_id) == "succeeded"
 
 
-def test_the_current_folders_file_is_not_looked_at(jobrunner: Commands, app: App, database: Database) -> None:
+def test_configuration_file_in_the_current_folder_is_not_read(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     (jobrunner.home / "jobrunner.toml").write_text("nonsense")
     for app_dir in (None, "", str(app.folder)):
         done = jobrunner("jobs", cwd=jobrunner.home, env={"JOBRUNNER_APP_DIR": app_dir, "JOBRUNNER_IMPORT": ""})
@@ -205,7 +211,9 @@ def test_the_database_and_the_handlers_may_be_named_in_the_file(
         assert (len(done.stderr.splitlines()), SECRET in done.stderr) == (1, False), describe(done)
 
 
-def test_a_file_that_changes_between_two_ticks(jobrunner: Commands, app: App, database: Database) -> None:
+def test_change_of_the_configuration_file_counts_for_the_next_tick(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     def tick(text: str, code: int = 0) -> list[str]:
         write_jobs(app, text)
         assert jobrunner.tick(check=False).returncode == code
@@ -243,7 +251,7 @@ except Exception as error:
     assert "settings.payload_limit" in done.stdout.splitlines()[2]
 
 
-def test_times_of_a_job_are_read(jobrunner: Commands, app: App, database: Database) -> None:
+def test_durations_of_a_job_are_read(jobrunner: Commands, app: App, database: Database) -> None:
     write_jobs(
         app,
         """

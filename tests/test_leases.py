@@ -1,4 +1,4 @@
-"""A run has one owner: leases are renewed while a handler works, and who lost one writes nothing."""
+"""A run has one owner: leases are renewed while a handler works, and an owner without its lease writes nothing."""
 
 import os
 import signal
@@ -102,7 +102,7 @@ def test_a_stale_finalize_of_a_running_run_changes_nothing(stale: StaleOwner, ho
 
 
 @pytest.mark.promise("P2")
-def test_the_old_handler_is_gone_before_the_run_is_claimable(stale: StaleOwner) -> None:
+def test_old_handler_has_ended_before_its_run_is_claimable(stale: StaleOwner) -> None:
     """Recovery is killed just before it commits: at that moment the handler is dead, the run still running."""
     stale.stop_past_the_lease()
     assert is_working(stale.handler)
@@ -115,7 +115,7 @@ def test_the_old_handler_is_gone_before_the_run_is_claimable(stale: StaleOwner) 
 
 
 @pytest.mark.promise("P2")
-def test_another_hosts_handler_is_left_to_its_owner(stale: StaleOwner) -> None:
+def test_recovery_does_not_stop_handlers_of_another_host(stale: StaleOwner) -> None:
     """Only its owner can stop it: it does so as soon as it learns that the lease is lost."""
     stale.stop_past_the_lease()
     stale.tick("second")
@@ -127,7 +127,7 @@ def test_another_hosts_handler_is_left_to_its_owner(stale: StaleOwner) -> None:
 
 
 @pytest.mark.promise("P2")
-def test_an_owner_that_stalled_within_its_lease_goes_on(jobrunner: Commands, app: App, database: Database) -> None:
+def test_owner_that_stalled_shorter_than_its_lease_goes_on(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
     process = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "60s"})
     wait_for(app.trace, 20, "the handler's first line")
@@ -140,7 +140,7 @@ def test_an_owner_that_stalled_within_its_lease_goes_on(jobrunner: Commands, app
 
 
 @pytest.mark.promise("P2")
-def test_an_owner_that_stalled_beyond_its_lease_goes_on_if_nobody_took_the_run(stale: StaleOwner) -> None:
+def test_owner_that_stalled_beyond_its_lease_goes_on_if_its_run_was_not_claimed(stale: StaleOwner) -> None:
     """After a stall the heartbeat comes before anything else, also before the handler is given up."""
     stale.stop_past_the_lease()
     beat_at = stale.database.value("SELECT heartbeat_at FROM job_runs")

@@ -149,10 +149,10 @@ def test_other_handlers_go_on_while_a_commit_hangs(
 
 
 @pytest.mark.promise("P1", "P6")
-def test_a_claim_whose_commit_got_no_answer_is_given_back(
+def test_claim_whose_commit_got_no_answer_is_returned(
     database: PostgresDatabase, private_jobrunner: Commands, app: App
 ) -> None:
-    """It is applied after the tick has cut it: the run is handed to nobody and is claimed again, uncharged."""
+    """It is applied after the tick has cut it: the run is not started, and is claimed again, uncharged."""
     (run_id,) = insert_runs(database, 1)
     with commits_wait(database, "NEW.status = 'running'"):
         process = start_tick(private_jobrunner, app)
@@ -165,7 +165,7 @@ def test_a_claim_whose_commit_got_no_answer_is_given_back(
 
 
 @pytest.mark.promise("P1", "P2")
-def test_a_cancel_reaches_a_claim_that_is_given_back(
+def test_cancel_reaches_a_claim_that_is_returned(
     database: PostgresDatabase, private_jobrunner: Commands, app: App
 ) -> None:
     """Cancel wins over handing back: it waits for the row that the hanging claim has locked."""
@@ -183,7 +183,7 @@ def test_a_cancel_reaches_a_claim_that_is_given_back(
 
 
 @pytest.mark.promise("P6")
-def test_a_call_that_hangs_outside_the_drain_is_cut(
+def test_call_that_hangs_outside_the_loop_is_cut(
     database: PostgresDatabase, private_jobrunner: Commands, app: App
 ) -> None:
     """Else every minute another tick would come to wait behind the first one."""

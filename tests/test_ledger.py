@@ -1,4 +1,4 @@
-"""How often handlers really run, by a ledger outside the database: once; after a kill no more than a group twice."""
+"""How often handlers really run, counted outside the database: once; after a kill at most one group runs twice."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ def runs_more_than_once(ledger: Path) -> int:
 
 
 @pytest.mark.promise("P1", "P7")
-def test_a_tick_killed_in_a_busy_drain_has_no_more_than_a_group_done_twice(
+def test_tick_killed_while_it_is_busy_repeats_at_most_one_group(
     jobrunner: Commands, database: Database, ledger: Path
 ) -> None:
     insert_due(database, 4_000)
@@ -95,7 +95,7 @@ def test_every_run_of_a_long_queue_is_executed_once_by_ticks_that_overlap_and_li
     insert_due(database, count)
     ticks: list[subprocess.Popen[str]] = []
     while lines(ledger) < count:
-        # As by cron, on two hosts: each relieves the one before, and works beside it meanwhile.
+        # As cron starts them, on two hosts: each supersedes the one before, and works beside it until then.
         ticks += [jobrunner.start("tick", "--linger", "2m", env={"JOBRUNNER_HOST": host}) for host in ("one", "two")]
         wait_for_lines(ledger, count, MINUTE)
         assert [tick.returncode for tick in ticks if tick.poll()] == []

@@ -1,4 +1,4 @@
-"""`tick --linger` waits for runs, so that one that is enqueued starts at once, without another tick."""
+"""`tick --linger` listens for runs, so that an enqueued run starts at once, without another tick."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, queue, run_of, wait_until_running
-from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 
 CRASH = """
 @job("crash", max_attempts=1)
@@ -22,7 +22,7 @@ def ticks(database: Database) -> int:
     return int(database.value("SELECT count(*) FROM job_ticks"))
 
 
-def test_what_is_enqueued_while_it_waits_is_done_by_the_same_tick(jobrunner: Commands, database: Database) -> None:
+def test_run_enqueued_while_a_tick_listens_is_done_by_that_tick(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
     by_hand = queue(database, "append")
     wait_for_success(database, by_hand)
@@ -33,14 +33,14 @@ def test_what_is_enqueued_while_it_waits_is_done_by_the_same_tick(jobrunner: Com
     assert database.value("SELECT error FROM job_ticks") is None
 
 
-def test_what_came_before_it_listened_is_done_too(jobrunner: Commands, database: Database) -> None:
+def test_run_enqueued_before_a_tick_listens_is_done_by_it(jobrunner: Commands, database: Database) -> None:
     early = [queue(database, "append") for _ in range(20)]
     tick = linger(jobrunner, "--budget", "1ms")
     wait_for_success(database, *early)
     stop(tick)
 
 
-def test_a_run_that_falls_due_while_it_waits_is_done_when_it_is_due(jobrunner: Commands, database: Database) -> None:
+def test_run_that_becomes_due_while_a_tick_listens_is_done_then(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
     run_id = queue(database, "append", run_at=database.now() + timedelta(seconds=2))
     wait_for_success(database, run_id)
@@ -49,7 +49,7 @@ def test_a_run_that_falls_due_while_it_waits_is_done_when_it_is_due(jobrunner: C
     stop(tick)
 
 
-def test_a_slot_that_comes_while_it_waits_is_expanded(jobrunner: Commands, database: Database) -> None:
+def test_slot_that_comes_while_a_tick_listens_is_expanded(jobrunner: Commands, database: Database) -> None:
     jobrunner("schedule", "add", "hourly", "--cron", "0 * * * *", "--type", "append")
     tick = linger(jobrunner)
     past = database.now() - timedelta(hours=1)
@@ -60,7 +60,7 @@ def test_a_slot_that_comes_while_it_waits_is_expanded(jobrunner: Commands, datab
 
 
 @pytest.mark.promise("P6")
-def test_a_lease_that_expires_while_it_waits_is_recovered(jobrunner: Commands, database: Database) -> None:
+def test_run_whose_lease_expires_while_a_tick_listens_is_recovered(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
     past = database.now() - timedelta(seconds=1)
     lease: dict[str, Any] = {"locked_by": "dead:1:x", "host": "dead", "locked_until": past, "lease_token": "t" * 32}
@@ -70,7 +70,7 @@ def test_a_lease_that_expires_while_it_waits_is_recovered(jobrunner: Commands, d
     assert ticks(database) == 1
 
 
-def test_a_child_that_dies_is_replaced_while_it_waits(jobrunner: Commands, app: App, database: Database) -> None:
+def test_child_that_dies_while_a_tick_listens_is_replaced(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(CRASH)
     tick = linger(jobrunner, "--concurrency", "1")
     crashing = queue(database, "crash")
@@ -80,7 +80,7 @@ def test_a_child_that_dies_is_replaced_while_it_waits(jobrunner: Commands, app: 
     stop(tick)
 
 
-def test_commands_need_no_child_to_be_waited_for(jobrunner: Commands, app: App, database: Database) -> None:
+def test_tick_listens_for_commands_without_a_handler_child(jobrunner: Commands, app: App, database: Database) -> None:
     app.path("jobrunner.toml").write_text('[jobs.hello]\ncommand = ["/bin/true"]\n')
     tick = linger(jobrunner, JOBRUNNER_IMPORT="")
     wait_for_success(database, queue(database, "hello"))
@@ -88,7 +88,7 @@ def test_commands_need_no_child_to_be_waited_for(jobrunner: Commands, app: App, 
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_waiting_at_once(signum: signal.Signals, jobrunner: Commands, database: Database) -> None:
+def test_stop_signal_ends_listening_at_once(signum: signal.Signals, jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner, "--grace", "10m")
     tick.send_signal(signum)
     check_left_quietly(tick)
@@ -96,7 +96,7 @@ def test_a_signal_ends_the_waiting_at_once(signum: signal.Signals, jobrunner: Co
     assert jobrunner.leftover_processes() == []
 
 
-def test_it_waits_no_longer_than_it_was_told_to_but_sees_its_runs_to_their_end(
+def test_tick_stops_listening_after_linger_but_finishes_its_runs(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     tick = linger(jobrunner, "3s")
@@ -110,7 +110,7 @@ def test_it_waits_no_longer_than_it_was_told_to_but_sees_its_runs_to_their_end(
     assert attempts_of(database, late) == []
 
 
-def test_the_setting_may_stand_in_the_environment_and_zero_means_not_at_all(jobrunner: Commands) -> None:
+def test_linger_is_read_from_the_environment_and_zero_turns_it_off(jobrunner: Commands) -> None:
     jobrunner("tick", env={"JOBRUNNER_LINGER": "1s"})
     assert jobrunner.database.value("SELECT count(*) FROM job_ticks WHERE listening_at IS NOT NULL") == 1
     jobrunner("tick", "--linger", "0s", env={"JOBRUNNER_LINGER": "2m"}, timeout=20)
@@ -118,18 +118,18 @@ def test_the_setting_may_stand_in_the_environment_and_zero_means_not_at_all(jobr
 
 
 @pytest.mark.parametrize("words", [("--linger", "121s"), ("--linger", "soon")])
-def test_a_time_that_is_too_long_or_none_is_a_mistake(words: tuple[str, str], jobrunner: Commands) -> None:
+def test_linger_that_is_too_long_or_not_a_duration_is_refused(words: tuple[str, str], jobrunner: Commands) -> None:
     done = jobrunner("tick", *words, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert "--linger" in done.stderr
 
 
-def test_a_host_that_can_do_nothing_waits_for_nothing(jobrunner: Commands) -> None:
+def test_tick_without_job_types_does_not_listen(jobrunner: Commands) -> None:
     jobrunner("tick", "--linger", env={"JOBRUNNER_IMPORT": ""}, timeout=20)
 
 
 @pytest.mark.promise("P14")
-def test_a_killed_one_is_followed_by_the_next(jobrunner: Commands, database: Database) -> None:
+def test_runs_of_a_killed_listening_tick_are_done_by_the_next_tick(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
     tick.kill()
     tick.wait(10)
@@ -140,7 +140,7 @@ def test_a_killed_one_is_followed_by_the_next(jobrunner: Commands, database: Dat
     assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 1
 
 
-def test_a_plain_tick_beside_it_relieves_nobody(jobrunner: Commands, database: Database) -> None:
+def test_tick_without_linger_does_not_supersede_a_listening_tick(jobrunner: Commands, database: Database) -> None:
     tick = linger(jobrunner)
     jobrunner.tick(env={"JOBRUNNER_HOST": "here"})
     with pytest.raises(subprocess.TimeoutExpired):

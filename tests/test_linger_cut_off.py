@@ -15,7 +15,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, PrivatePostgres, postgresql_only, sqlite_only
 from harness.databases import Copies
 from harness.handlers_rows import queue, status_of, wait_until_running
-from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 from harness.pooler import pooler
 from harness.postgres import Lifeline
 
@@ -54,7 +54,7 @@ def test_a_lost_notification_only_costs_time(jobrunner: Commands, database: Data
 
 
 @postgresql_only
-def test_behind_a_pooler_it_asks_and_leaves_nothing_behind(jobrunner: Commands, database: Database) -> None:
+def test_tick_behind_a_pooler_polls_and_leaves_no_listener(jobrunner: Commands, database: Database) -> None:
     with pooler(database.url) as url:
         tick = linger(jobrunner, JOBRUNNER_DATABASE_URL=url)
         assert database.value(WAITS) == 0
@@ -74,7 +74,7 @@ def is_notified_of_insert(connection: psycopg.Connection[Any], database: Databas
 
 
 @postgresql_only
-def test_only_while_a_tick_waits_is_anybody_notified(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_enqueue_notifies_only_while_a_tick_listens(jobrunner: Commands, database: PostgresDatabase) -> None:
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("LISTEN jobrunner")
         assert not is_notified_of_insert(connection, database)
@@ -88,10 +88,10 @@ def test_only_while_a_tick_waits_is_anybody_notified(jobrunner: Commands, databa
         assert not is_notified_of_insert(connection, database)
 
 
-def test_an_application_may_still_prepare_its_transaction(
+def test_prepared_transaction_works_while_a_tick_listens(
     jobrunner_on_two_phases: Commands,
 ) -> None:
-    """PostgreSQL refuses to prepare one that has notified: where that is allowed, nobody is notified."""
+    """PostgreSQL refuses to prepare a transaction that has notified, so none notifies if prepare is enabled."""
     database = jobrunner_on_two_phases.database
     assert isinstance(database, PostgresDatabase)
     tick = linger(jobrunner_on_two_phases)
@@ -108,9 +108,7 @@ def test_an_application_may_still_prepare_its_transaction(
 
 
 @postgresql_only
-def test_one_that_no_longer_claims_is_notified_of_nothing(
-    jobrunner: Commands, app: App, database: PostgresDatabase
-) -> None:
+def test_tick_that_no_longer_claims_is_not_notified(jobrunner: Commands, app: App, database: PostgresDatabase) -> None:
     tick = linger(jobrunner, "2s")
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     wait_until_running(database, run_id)
@@ -120,9 +118,7 @@ def test_one_that_no_longer_claims_is_notified_of_nothing(
 
 
 @postgresql_only
-def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(
-    jobrunner: Commands, database: PostgresDatabase
-) -> None:
+def test_flood_of_runs_pauses_notifications_and_is_drained(jobrunner: Commands, database: PostgresDatabase) -> None:
     tick = linger(jobrunner)
     was_paused = threading.Event()
     sent = 0
@@ -151,7 +147,7 @@ def test_a_flood_pauses_notifications_for_a_moment_and_is_worked_on(
 
 
 @postgresql_only
-def test_a_cut_connection_ends_the_waiting_without_a_mail(jobrunner: Commands, database: PostgresDatabase) -> None:
+def test_cut_connection_ends_listening_without_output(jobrunner: Commands, database: PostgresDatabase) -> None:
     tick = linger(jobrunner)
     assert database.cut_connections() == 1
     check_left_quietly(tick, 10)
@@ -163,7 +159,7 @@ def test_a_cut_connection_ends_the_waiting_without_a_mail(jobrunner: Commands, d
 
 @postgresql_only
 @pytest.mark.promise("P14", on="postgresql")
-def test_runs_at_work_are_seen_to_their_end_when_the_connection_is_cut(
+def test_running_runs_finish_after_the_listening_connection_is_cut(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     tick = linger(jobrunner)
@@ -178,7 +174,7 @@ def test_runs_at_work_are_seen_to_their_end_when_the_connection_is_cut(
     assert "lost the connection" in ended_early(jobrunner)
 
 
-def test_a_server_that_goes_away_ends_the_waiting_without_a_mail(
+def test_stopped_server_ends_listening_without_output(
     private_jobrunner: Commands, private_postgres: PrivatePostgres
 ) -> None:
     tick = linger(private_jobrunner)
@@ -197,7 +193,7 @@ def test_a_server_that_goes_away_ends_the_waiting_without_a_mail(
 
 @sqlite_only
 @pytest.mark.parametrize("replaced", [True, False])
-def test_a_file_that_is_replaced_or_removed_ends_the_waiting(
+def test_replaced_or_removed_sqlite_file_ends_listening(
     replaced: bool, jobrunner: Commands, database: Database
 ) -> None:
     path = database.url.removeprefix("sqlite:///")

@@ -1,4 +1,4 @@
-"""A newer tick relieves an older one of the same host and types, and not before it can do its work."""
+"""A newer tick supersedes an older listening tick of the same host and types, once it can do its work."""
 
 import threading
 from itertools import pairwise
@@ -7,10 +7,10 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
-from harness.lingering import check_left_quietly, linger, log_lines, stop, wait_for_success
+from harness.listening_ticks import check_left_quietly, linger, log_lines, stop, wait_for_success
 
 
-def test_the_older_leaves_once_the_newer_listens(jobrunner: Commands, app: App, database: Database) -> None:
+def test_older_listening_tick_ends_when_a_newer_tick_listens(jobrunner: Commands, app: App, database: Database) -> None:
     older = linger(jobrunner)
     newer = linger(jobrunner, count=2)
     check_left_quietly(older)
@@ -54,7 +54,9 @@ def test_over_three_handovers_no_run_is_lost_or_done_twice(jobrunner: Commands, 
     assert sum(row["counts"].get("succeeded", 0) for row in rows) == len(run_ids)
 
 
-def test_other_types_or_another_host_relieve_nobody(jobrunner: Commands, database: Database) -> None:
+def test_tick_of_other_types_or_another_host_supersedes_no_listening_tick(
+    jobrunner: Commands, database: Database
+) -> None:
     older = linger(jobrunner)
     others = [
         linger(jobrunner, "--types", "append", count=2),
@@ -72,7 +74,7 @@ def test_other_types_or_another_host_relieve_nobody(jobrunner: Commands, databas
 
 
 @pytest.mark.promise("P9")
-def test_the_older_sees_its_run_to_the_end(jobrunner: Commands, app: App, database: Database) -> None:
+def test_superseded_tick_finishes_its_run(jobrunner: Commands, app: App, database: Database) -> None:
     older = linger(jobrunner)
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     wait_until_running(database, run_id)
@@ -86,7 +88,9 @@ def test_the_older_sees_its_run_to_the_end(jobrunner: Commands, app: App, databa
     stop(newer)
 
 
-def test_the_places_of_the_host_hold_over_both(jobrunner: Commands, app: App, database: Database) -> None:
+def test_superseded_and_new_tick_share_the_permits_of_the_host(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     """At most so many runs at work on this host, however many ticks: here 2."""
     older = linger(jobrunner, "--concurrency", "2")
     first = [queue(database, "wait_for", {"path": str(app.path(name))}) for name in ("a", "b")]
@@ -109,7 +113,7 @@ def test_the_places_of_the_host_hold_over_both(jobrunner: Commands, app: App, da
 
 
 @pytest.mark.promise("P8")
-def test_one_whose_handlers_cannot_be_imported_relieves_nobody(
+def test_tick_with_broken_handlers_supersedes_no_listening_tick(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     older = linger(jobrunner)
@@ -121,7 +125,7 @@ def test_one_whose_handlers_cannot_be_imported_relieves_nobody(
     stop(older)
 
 
-def test_another_application_on_the_same_host_relieves_nobody(
+def test_tick_of_another_application_supersedes_no_listening_tick(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """Each goes on hearing of its own runs; by name, or by where and what its handlers are."""

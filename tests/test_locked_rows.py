@@ -1,4 +1,4 @@
-"""A row that somebody has locked is passed over and written later: it holds up nobody else."""
+"""A run whose row is locked by another transaction is written later, and delays no other run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import LEASE, OWNER, end_attempt, running
-from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, read_log, statuses, wait_for_exit
+from harness.locks import open_transaction
 from harness.plan_calls import request
 from harness.tick_parts import tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -41,9 +41,7 @@ def write(store: Store, work: Work) -> Any:
 
 @pytest.mark.promise("P1", "P2", "P6", on="postgresql")
 @postgresql_only
-def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
-    store: Store, database: PostgresDatabase
-) -> None:
+def test_application_row_that_references_a_run_blocks_no_tick(store: Store, database: PostgresDatabase) -> None:
     """A foreign key holds the run it names, for as long as the application's transaction lasts."""
     renewed, ended, back, told = running(database, 4)
     (expired,) = running(database, 1, locked_until=database.now() - LEASE, lease_token="e" * 32)
@@ -51,7 +49,7 @@ def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
     (dead,) = insert_runs(database, 1, status="dead", finished_at=database.now())
     database.execute(REFERENCE)
     everything = [row["id"] for row in database.query("SELECT id FROM job_runs")]
-    with somebody(database, "INSERT INTO own SELECT unnest(%s::bigint[])", everything):
+    with open_transaction(database, "INSERT INTO own SELECT unnest(%s::bigint[])", everything):
         assert write(store, lambda each: holding.renew(each, [renewed], LEASE)).renewed == {renewed: False}
         (answer,) = write(store, lambda each: finalize.finalize_all(each, OWNER, [(ended, DONE)]))
         assert isinstance(answer, finalize.Ended)
@@ -66,13 +64,13 @@ def test_a_row_of_the_applications_own_that_refers_to_a_run_is_in_nobodys_way(
 
 @pytest.mark.promise("P2", "P6", "P14", on="postgresql")
 @postgresql_only
-def test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other(
+def test_run_with_a_locked_row_is_not_taken_for_lost_and_delays_no_other(
     store: Store, database: PostgresDatabase
 ) -> None:
     held, locked, lost = running(database, 3)
     database.execute("UPDATE job_runs SET lease_token = ? WHERE id = ?", ["n" * 32, lost.run_id])
     three = [held, locked, lost]
-    with somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session:
+    with open_transaction(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session:
         renewal = write(store, lambda each: holding.renew(each, three, LEASE))
         assert (renewal.renewed, renewal.locked) == ({held: False}, {locked})
         assert write(store, lambda each: holding.report(each, {lease: {"output": "so"} for lease in three})) == {held}
@@ -88,7 +86,7 @@ def test_a_run_whose_row_is_locked_is_told_from_a_lost_one_and_holds_up_no_other
 
 @pytest.mark.promise("P2", "P6", "P14", on="postgresql")
 @postgresql_only
-def test_a_tick_whose_row_somebody_has_locked_goes_on_with_the_others_and_writes_it_later(
+def test_tick_writes_other_runs_first_and_a_locked_run_later(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     """As `begin; update job_runs set priority = 5 where id = 1` in psql, left open."""
@@ -97,7 +95,7 @@ def test_a_tick_whose_row_somebody_has_locked_goes_on_with_the_others_and_writes
     tick = jobrunner.start("tick", env={**log, "JOBRUNNER_LEASE": "12s", "JOBRUNNER_HEARTBEAT": "0.3s"})
     wait_for(lambda: len(app.trace()) == 2, 20, "both handlers")
     beat = "SELECT heartbeat_at FROM job_runs WHERE id = ?"
-    with somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [first]) as session:
+    with open_transaction(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [first]) as session:
         before = database.value(beat, [first])
         for _ in range(3):
             database.wait_until("SELECT heartbeat_at > ? FROM job_runs WHERE id = ?", [database.now(), second])
@@ -118,12 +116,12 @@ def test_a_tick_whose_row_somebody_has_locked_goes_on_with_the_others_and_writes
 
 @pytest.mark.promise("P2", "P14", on="postgresql")
 @postgresql_only
-def test_an_end_that_waits_for_a_locked_row_does_not_keep_its_tick_from_claiming(database: PostgresDatabase) -> None:
+def test_result_that_waits_for_a_locked_row_does_not_stop_claims(database: PostgresDatabase) -> None:
     """It counted as an outcome that had waited for too long, for as long as the other transaction lasted."""
     (locked,) = running(database, 1)
     with (
         tick_parts(database) as tick,
-        somebody(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session,
+        open_transaction(database, "UPDATE job_runs SET priority = 5 WHERE id = ANY(%s)", [locked.run_id]) as session,
     ):
         (held,) = tick.take([locked])
         tick.work(held)

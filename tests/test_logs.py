@@ -1,4 +1,4 @@
-"""The log: one JSON line for everything that happens to a run, and silence where nobody asked for it."""
+"""The log: one JSON line for each event of a run, and no other output by default."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def about(line: dict[str, Any]) -> tuple[Any, ...]:
     return line["run_id"], line["job_type"], line["attempt"], line["result"]
 
 
-def test_a_run_that_succeeds(jobrunner: Commands, log: LogFile) -> None:
+def test_log_lines_of_a_run_that_succeeds(jobrunner: Commands, log: LogFile) -> None:
     run_id = jobrunner.enqueue("echo")
     done = jobrunner.tick("--log-file", log.path)
     assert (done.stdout, done.stderr) == ("", "")
@@ -56,13 +56,13 @@ def test_a_run_that_succeeds(jobrunner: Commands, log: LogFile) -> None:
         assert line["level"] == "info"
 
 
-def test_an_idle_tick_leaves_one_line(jobrunner: Commands, log: LogFile) -> None:
+def test_log_line_of_an_idle_tick(jobrunner: Commands, log: LogFile) -> None:
     for _ in range(3):
         jobrunner.tick(env={"JOBRUNNER_LOG": str(log.path)})
     assert [(line["event"], line["result"]) for line in log.lines()] == [("tick", "done")] * 3
 
 
-def test_a_run_that_fails_and_then_is_dead(jobrunner: Commands, database: Database, log: LogFile) -> None:
+def test_log_lines_of_a_run_that_fails_and_then_is_dead(jobrunner: Commands, database: Database, log: LogFile) -> None:
     run_id = jobrunner.enqueue("fail", {"message": "as\nasked"}, max_attempts=2)
     jobrunner.tick("--log-file", log.path)
     (failed,) = log.lines("failed")
@@ -78,7 +78,7 @@ def test_a_run_that_fails_and_then_is_dead(jobrunner: Commands, database: Databa
     assert len(log.lines("claimed")) == len(log.lines("tick")) == 2
 
 
-def test_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Database, log: LogFile) -> None:
+def test_log_lines_of_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Database, log: LogFile) -> None:
     run_id = jobrunner.enqueue("wait_for", {"path": str(app.path("never"))})
     tick = jobrunner.start("tick", "--log-file", log.path, env=SHORT_LEASE)
     wait_for(app.trace, 30, "the handler is at work")
@@ -95,7 +95,7 @@ def test_a_run_that_is_recovered(jobrunner: Commands, app: App, database: Databa
     assert log.lines("tick")[-1]["recovered"] == 1
 
 
-def test_a_run_that_is_released(jobrunner: Commands, app: App, log: LogFile) -> None:
+def test_log_lines_of_a_run_that_is_released(jobrunner: Commands, app: App, log: LogFile) -> None:
     app.add("""
         @job("obedient", timeout="5m")
         def obedient(ctx: Context):
@@ -115,7 +115,7 @@ def test_a_run_that_is_released(jobrunner: Commands, app: App, log: LogFile) -> 
     assert len(warnings) == 1, "a clean stop logs one warning per handler that it had to end"
 
 
-def test_a_run_that_is_cancelled_at_work(jobrunner: Commands, app: App, log: LogFile) -> None:
+def test_log_lines_of_a_running_run_that_is_cancelled(jobrunner: Commands, app: App, log: LogFile) -> None:
     app.add("""
         @job("obedient", timeout="5m")
         def obedient(ctx: Context):
@@ -133,7 +133,7 @@ def test_a_run_that_is_cancelled_at_work(jobrunner: Commands, app: App, log: Log
     assert about(cancelled) == (run_id, "obedient", 1, "cancelled")
 
 
-def test_slots_are_logged_too(jobrunner: Commands, database: Database, log: LogFile) -> None:
+def test_log_lines_of_expanded_slots(jobrunner: Commands, database: Database, log: LogFile) -> None:
     jobrunner("schedule", "add", "hourly", "--type", "echo", "--cron", "@hourly")
     database.move_clock(timedelta(hours=3))
     jobrunner.tick("--log-file", log.path)
@@ -152,7 +152,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_texts_never_make_a_second_line(jobrunner: Commands, log: LogFile) -> None:
+def test_hostile_texts_never_add_a_second_log_line(jobrunner: Commands, log: LogFile) -> None:
     for message in HOSTILE:
         jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
     jobrunner.tick("--log-file", log.path)
@@ -163,7 +163,7 @@ def test_hostile_texts_never_make_a_second_line(jobrunner: Commands, log: LogFil
     assert not [byte for byte in raw if (byte < 32 and byte != 10) or byte > 126]
 
 
-def test_hostile_texts_on_standard_error_neither(jobrunner: Commands) -> None:
+def test_hostile_texts_never_add_a_second_line_on_standard_error(jobrunner: Commands) -> None:
     for message in HOSTILE:
         jobrunner.enqueue("fail", {"message": message}, max_attempts=1)
     lines = jobrunner.tick("-v").stderr.split("\n")[:-1]
@@ -171,7 +171,7 @@ def test_hostile_texts_on_standard_error_neither(jobrunner: Commands) -> None:
     assert not [character for line in lines for character in line if not character.isprintable()]
 
 
-def test_ticks_at_once_do_not_tear_each_others_lines(jobrunner: Commands, log: LogFile) -> None:
+def test_concurrent_ticks_write_whole_log_lines(jobrunner: Commands, log: LogFile) -> None:
     ids = {jobrunner.enqueue("fail", {"message": "y" * 450}, max_attempts=1) for _ in range(10)}
     env = {"JOBRUNNER_LOG": str(log.path), "JOBRUNNER_CONCURRENCY": "2"}
     ticks = [jobrunner.start("tick", env={**env, "JOBRUNNER_HOST": f"host{number}"}) for number in range(4)]
@@ -242,7 +242,7 @@ def test_a_healthy_tick_is_quiet_under_cron(jobrunner: Commands, app: App, datab
     assert statuses == {"succeeded", "dead", "failed", "queued"}
 
 
-def test_what_is_wrong_with_the_tick_itself_is_one_line_under_cron(jobrunner: Commands, app: App) -> None:
+def test_error_of_a_tick_is_one_line_under_cron(jobrunner: Commands, app: App) -> None:
     broken = jobrunner.tick(env={"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, check=False)
     assert (broken.returncode, broken.stdout, len(broken.stderr.splitlines())) == (69, "", 1)
     jobrunner.enqueue("echo")

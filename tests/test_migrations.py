@@ -1,4 +1,4 @@
-"""The migrations build what the code expects, once, however many migrators come at a time."""
+"""The migrations build the schema that the code expects, once, also with many migrators at the same time."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -62,13 +62,13 @@ def test_the_migrated_schema_is_the_one_in_the_code(store: Store) -> None:
     assert store.read(differences) == []
 
 
-def test_a_difference_would_be_seen(store: Store, database: Database) -> None:
+def test_schema_comparison_sees_a_difference(store: Store, database: Database) -> None:
     database.execute("DROP INDEX job_runs_due")
     database.execute("ALTER TABLE job_runs ADD COLUMN extra INTEGER")
     assert sorted(each[0] for each in store.read(differences)) == ["add_index", "remove_column"]
 
 
-def test_what_alembic_does_not_see_is_the_same_too(store: Store) -> None:
+def test_schema_details_that_alembic_does_not_compare_are_the_same(store: Store) -> None:
     """Check constraints by name, primary keys, and the columns of the views."""
 
     def compare(connection: Connection) -> None:
@@ -128,7 +128,7 @@ def test_an_sqlite_without_strict_tables_is_refused_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_has_a_known_status_and_what_belongs_to_it(database: Database, jobrunner: Commands) -> None:
+def test_database_refuses_a_row_whose_status_and_columns_do_not_fit(database: Database, jobrunner: Commands) -> None:
     run_id = jobrunner.enqueue("echo", {})
     free = {"finished_at": "NULL", "locked_by": "NULL", "locked_until": "NULL", "lease_token": "NULL"}
     locked = {"locked_by": "'x'", "locked_until": "run_at", "lease_token": "'x'"}

@@ -1,4 +1,4 @@
-"""The way down: said twice, all of ours and nothing of the application's, and up again."""
+"""Downgrade: it needs a second option, drops only jobrunner's tables, and can be undone by an upgrade."""
 
 import pytest
 
@@ -40,7 +40,9 @@ def refused(jobrunner: Commands, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_up_down_and_up_again_leaves_the_application_alone(jobrunner: Commands, database: Database) -> None:
+def test_migration_up_down_and_up_leaves_the_applications_tables_unchanged(
+    jobrunner: Commands, database: Database
+) -> None:
     before = objects(database)
     for statement in APPLICATION:
         database.execute(statement)
@@ -65,7 +67,7 @@ def test_up_down_and_up_again_leaves_the_application_alone(jobrunner: Commands, 
 
 
 @postgresql_only
-def test_a_table_of_the_applications_own_in_a_schema_that_comes_first_is_not_dropped(
+def test_downgrade_does_not_drop_an_application_table_earlier_on_the_search_path(
     jobrunner: Commands, database: Database
 ) -> None:
     """An unqualified name meant the application's: its table was lost, and ours stayed."""
@@ -86,7 +88,7 @@ def test_a_table_of_the_applications_own_in_a_schema_that_comes_first_is_not_dro
     assert objects(database) == empty
 
 
-def test_the_way_down_is_refused_until_it_is_said_what_is_lost(jobrunner: Commands, database: Database) -> None:
+def test_downgrade_is_refused_without_the_option_that_accepts_the_loss(jobrunner: Commands, database: Database) -> None:
     fill(jobrunner)
     before = rows(database)
     code, line = refused(jobrunner, *DOWN)
@@ -110,7 +112,7 @@ def test_the_way_down_is_refused_until_it_is_said_what_is_lost(jobrunner: Comman
     ],
     ids=" ".join,
 )
-def test_any_other_way_is_a_mistake_that_changes_nothing(
+def test_unknown_migration_target_is_refused_and_changes_nothing(
     jobrunner: Commands, database: Database, words: list[str]
 ) -> None:
     jobrunner.enqueue("echo")
@@ -119,7 +121,7 @@ def test_any_other_way_is_a_mistake_that_changes_nothing(
     assert rows(database) == before
 
 
-def test_to_the_schema_that_it_has_nothing_is_lost(jobrunner: Commands, database: Database) -> None:
+def test_downgrade_to_the_present_schema_changes_nothing(jobrunner: Commands, database: Database) -> None:
     fill(jobrunner)
     before = rows(database)
     done = jobrunner("migrate", "--to", SCHEMA_REVISION, "--delete-data")
@@ -127,9 +129,7 @@ def test_to_the_schema_that_it_has_nothing_is_lost(jobrunner: Commands, database
     assert rows(database) == before
 
 
-def test_a_newer_schema_is_not_taken_down_by_code_that_does_not_know_it(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_newer_schema_is_not_downgraded_by_older_code(jobrunner: Commands, database: Database) -> None:
     database.execute("UPDATE job_schema_version SET version_num = '9999'")
     before = rows(database)
     code, line = refused(jobrunner, *SURE)
@@ -137,7 +137,9 @@ def test_a_newer_schema_is_not_taken_down_by_code_that_does_not_know_it(
     assert rows(database) == before
 
 
-def test_what_hangs_on_our_tables_stops_the_way_down_whole(jobrunner: Commands, database: Database) -> None:
+def test_foreign_key_to_our_tables_stops_the_downgrade_with_nothing_written(
+    jobrunner: Commands, database: Database
+) -> None:
     """An application's table that points to runs: an error of the database's in the midst, and all is as it was."""
     fill(jobrunner)
     database.execute("CREATE TABLE mails (run_id BIGINT REFERENCES job_runs (id))")
@@ -149,7 +151,7 @@ def test_what_hangs_on_our_tables_stops_the_way_down_whole(jobrunner: Commands, 
     jobrunner.tick()
 
 
-def test_tables_that_are_half_gone_are_taken_away_too(jobrunner: Commands, database: Database) -> None:
+def test_downgrade_also_drops_the_rest_of_incomplete_tables(jobrunner: Commands, database: Database) -> None:
     """By hand, say, in a hurry: the way down is the way out."""
     for statement in ("DROP VIEW job_due", "DROP VIEW job_dead", "DROP TABLE job_events"):
         database.execute(statement)
@@ -159,7 +161,7 @@ def test_tables_that_are_half_gone_are_taken_away_too(jobrunner: Commands, datab
     fill(jobrunner)
 
 
-def test_a_tick_at_work_is_told_in_one_line_that_its_tables_went(jobrunner: Commands, database: Database) -> None:
+def test_tick_reports_in_one_line_that_its_tables_were_dropped(jobrunner: Commands, database: Database) -> None:
     """Its handler ends with it, its process too; nothing it still wanted to write brings a traceback."""
     jobrunner.enqueue("wait_for", {"path": str(jobrunner.app.path("go"))})
     tick = jobrunner.start("tick", env={"JOBRUNNER_LEASE": "3s"})
@@ -174,7 +176,9 @@ def test_a_tick_at_work_is_told_in_one_line_that_its_tables_went(jobrunner: Comm
     wait_for(lambda: not jobrunner.leftover_processes(), 30, jobrunner.describe_leftovers)
 
 
-def test_ways_up_and_down_at_once_end_whole_or_empty(jobrunner: Commands, database: Database) -> None:
+def test_concurrent_upgrades_and_downgrades_end_with_a_complete_or_no_schema(
+    jobrunner: Commands, database: Database
+) -> None:
     whole, everything = schema(database), objects(database)
     started = [jobrunner.start(*words) for words in (SURE, ["migrate"]) * 3]
     answers = [process.communicate(timeout=60) for process in started]
@@ -185,7 +189,7 @@ def test_ways_up_and_down_at_once_end_whole_or_empty(jobrunner: Commands, databa
     fill(jobrunner)
 
 
-def test_a_file_that_is_not_there_is_not_made_to_be_taken_down(jobrunner: Commands, database: Database) -> None:
+def test_downgrade_does_not_create_a_missing_file(jobrunner: Commands, database: Database) -> None:
     if isinstance(database, SQLiteDatabase):
         wrong = database.url.replace("jobrunner.db", "jobruner.db")
         remedy = "there is no database"

@@ -1,4 +1,4 @@
-"""What becomes of slots whose time passed without a tick: made up for as the policy says, and told."""
+"""Slots whose time passed without a tick: the misfire policy decides about them, and each is recorded."""
 
 import json
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from harness import App, Commands, Database
-from harness.back_pressure import limit
+from harness.backpressure import limit
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 NOON = utc(2026, 5, 1, 12)
@@ -65,7 +65,7 @@ def test_a_machine_that_slept_three_hours_catches_up_in_order(
     ],
 )
 @pytest.mark.promise("P12")
-def test_the_same_sleep_by_each_policy(
+def test_each_misfire_policy_after_the_same_outage(
     jobrunner: Commands, database: Database, policy: str, made: list[datetime], told: list[tuple[str, int]]
 ) -> None:
     go_to(database, NOON)
@@ -77,9 +77,7 @@ def test_the_same_sleep_by_each_policy(
     assert reasons(database) == told
 
 
-def test_skip_is_for_slots_that_are_late_and_not_for_those_of_this_minute(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_misfire_skip_skips_late_slots_but_not_those_of_this_minute(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)
     add(jobrunner, "--misfire", "skip", "--overlap", "allow", cron="@hourly")
     for late in (timedelta(seconds=59), 2 * MINUTE, 3 * MINUTE):
@@ -90,7 +88,7 @@ def test_skip_is_for_slots_that_are_late_and_not_for_those_of_this_minute(
 
 
 @pytest.mark.promise("P3", "P12")
-def test_thirty_days_off_with_a_minutely_schedule_are_bounded_and_told(
+def test_minutely_schedule_after_thirty_days_makes_limited_runs_and_records_the_rest(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """43 200 slots: the newest hundred get runs, the others are one row. And the tick is no longer for it."""
@@ -136,7 +134,7 @@ def test_twenty_ticks_at_once_on_several_hosts_make_each_slot_once(
 
 
 @pytest.mark.promise("P3")
-def test_a_watermark_set_back_by_hand_makes_no_run_again(jobrunner: Commands, app: App, database: Database) -> None:
+def test_watermark_set_back_by_hand_creates_no_second_run(jobrunner: Commands, app: App, database: Database) -> None:
     """What has its run is counted as such; what has none is made up for."""
     go_to(database, NOON)
     add(jobrunner, "--misfire", "all", "--overlap", "allow", cron="@hourly")
@@ -157,7 +155,7 @@ def test_a_watermark_set_back_by_hand_makes_no_run_again(jobrunner: Commands, ap
 
 
 @pytest.mark.promise("P3")
-def test_a_slot_that_cannot_be_made_is_not_taken_for_the_last_one(jobrunner: Commands, database: Database) -> None:
+def test_slot_that_has_its_run_already_does_not_count_for_max_runs(jobrunner: Commands, database: Database) -> None:
     """Two of two are asked for, but one has its run already: the schedule goes on until it has had its number."""
     go_to(database, NOON)
     add(jobrunner, "--misfire", "all", "--overlap", "allow", "--max-runs", "3", cron="@hourly")
@@ -196,7 +194,7 @@ def test_a_restored_backup_expands_no_slot_again_that_it_knows(jobrunner: Comman
 
 
 @pytest.mark.promise("P3")
-def test_the_number_of_runs_outlives_their_history(jobrunner: Commands, database: Database) -> None:
+def test_count_for_max_runs_stays_after_runs_are_deleted(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)
     add(jobrunner, "--max-runs", "2", cron="@hourly")
     for hour in range(1, 5):
@@ -208,7 +206,7 @@ def test_the_number_of_runs_outlives_their_history(jobrunner: Commands, database
     assert [row["at"].hour for row in rows] == [14]
 
 
-def test_a_full_type_takes_the_newest_of_the_missed_slots(jobrunner: Commands, database: Database) -> None:
+def test_newest_missed_slots_get_the_free_places_of_a_full_type(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)
     limit(database, "append", 3)
     add(jobrunner, "--misfire", "all", cron="@hourly")
@@ -219,7 +217,7 @@ def test_a_full_type_takes_the_newest_of_the_missed_slots(jobrunner: Commands, d
     assert reasons(database) == [("max_waiting", 5)]
 
 
-def test_jitter_is_another_one_for_each_name_and_always_the_same(jobrunner: Commands, database: Database) -> None:
+def test_jitter_differs_between_names_and_is_constant_for_one_name(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)
     for name in ("one", "two", "three"):
         add(jobrunner, "--jitter", "30m", "--start-deadline", "5h", "--overlap", "allow", cron="@hourly", name=name)

@@ -1,4 +1,4 @@
-"""`make mutants`: its table speaks of the code and of the tests as they are. Nothing is changed or run here."""
+"""`make mutants`: the code and the tests that its table names exist. Nothing is changed or run here."""
 
 import ast
 import sys
@@ -25,14 +25,14 @@ def names_in(path: Path) -> set[str]:
     return {each.name for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
 
 
-def test_every_text_that_a_mutation_replaces_occurs_once_in_the_code(mutants: Any) -> None:
+def test_mutation_texts_occur_exactly_once_in_the_code(mutants: Any) -> None:
     told = {each.name: each.problem() for each in mutants.MUTATIONS}
     assert len(told) == len(mutants.MUTATIONS), "two of one name"
     assert {name: problem for name, problem in told.items() if problem} == {}
     assert [each.name for each in mutants.MUTATIONS if any(old == new for old, new in each.changes())] == []
 
 
-def test_every_test_that_is_to_kill_a_mutation_exists(mutants: Any) -> None:
+def test_tests_named_by_mutations_exist(mutants: Any) -> None:
     missing = []
     for test in {test for each in mutants.MUTATIONS for test in each.tests}:
         file, _, name = test.partition("::")

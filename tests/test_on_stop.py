@@ -1,4 +1,4 @@
-"""`on_stop = "drop"`: what a stopped tick's grace was too short for is ended, and only that."""
+"""`on_stop = "drop"`: a stopped tick ends the runs that did not finish within its grace, and no others."""
 
 import json
 import signal
@@ -57,7 +57,7 @@ STOPPED = "stopped because the tick received a stop signal; on_stop is drop"
 
 @pytest.mark.promise("P9", "P12")
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_not_done_in_time_is_ended_where_its_type_says_so(
+def test_run_not_done_at_a_stop_is_dropped_if_its_type_says_so(
     stop: signal.Signals, jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLERS)
@@ -89,9 +89,7 @@ def test_what_is_not_done_in_time_is_ended_where_its_type_says_so(
 
 
 @pytest.mark.promise("P9")
-def test_who_is_done_within_the_grace_or_says_so_when_asked_has_succeeded(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_run_that_finishes_within_the_grace_has_succeeded(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     in_time = queue(database, "fresh", {"path": str(app.path("go"))})
     tick = start_tick(jobrunner, "--grace", "60s")
@@ -108,7 +106,7 @@ def test_who_is_done_within_the_grace_or_says_so_when_asked_has_succeeded(
 
 
 @pytest.mark.promise("P9")
-def test_a_cancel_and_a_timeout_are_no_shutdown(jobrunner: Commands, app: App, database: Database) -> None:
+def test_cancel_and_timeout_do_not_count_as_a_stop(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     fresh, slow = queue(database, "fresh"), queue(database, "slow")
     tick = start_tick(jobrunner, JOBRUNNER_LEASE="3s")
@@ -122,7 +120,7 @@ def test_a_cancel_and_a_timeout_are_no_shutdown(jobrunner: Commands, app: App, d
 
 
 @pytest.mark.promise("P1", "P7")
-def test_a_killed_tick_and_a_lost_lease_drop_nothing(jobrunner: Commands, app: App, database: Database) -> None:
+def test_killed_tick_and_lost_lease_drop_no_run(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(HANDLERS)
     crashed, taken = queue(database, "fresh"), queue(database, "fresh")
     tick = start_tick(jobrunner, JOBRUNNER_LEASE="2s")
@@ -142,7 +140,7 @@ def test_a_killed_tick_and_a_lost_lease_drop_nothing(jobrunner: Commands, app: A
 
 
 @pytest.mark.promise("P9")
-def test_a_command_is_dropped_where_the_configuration_file_says_so(
+def test_command_is_dropped_at_a_stop_if_the_configuration_file_says_so(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     started = app.path("started")
@@ -159,7 +157,7 @@ def test_a_command_is_dropped_where_the_configuration_file_says_so(
 
 
 @pytest.mark.promise("P1", "P9")
-def test_a_database_that_is_away_is_no_shutdown(
+def test_lost_database_does_not_count_as_a_stop(
     private_postgres: PrivatePostgres, private_jobrunner: Commands, app: App
 ) -> None:
     """The handler is stopped for a lease that cannot be renewed, and the run is there for another attempt."""

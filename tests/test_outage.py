@@ -1,4 +1,4 @@
-"""The database goes away and comes back during a tick: the tick goes on, and nothing is lost or done twice."""
+"""The database stops and comes back during a tick: the tick goes on, and nothing is lost or done twice."""
 
 import contextlib
 import re
@@ -124,7 +124,7 @@ def test_a_finalize_is_tried_again_during_shutdown(
 
 
 @pytest.mark.promise("P14")
-def test_what_cannot_be_written_as_it_is_is_written_scrubbed(jobrunner: Commands, app: App, database: Database) -> None:
+def test_result_that_the_database_refuses_is_written_cleaned(jobrunner: Commands, app: App, database: Database) -> None:
     ids = [insert_runs(database, 1, "fail", {"message": word})[0] for word in ("before", "poison", "after")]
     database.execute(REFUSE[database.name].format(condition="NEW.error LIKE '%poison%'"))
     log = app.path("log")
@@ -141,7 +141,7 @@ def test_what_cannot_be_written_as_it_is_is_written_scrubbed(jobrunner: Commands
 
 
 @pytest.mark.promise("P14")
-def test_what_cannot_be_written_at_all_keeps_no_neighbour_back(
+def test_result_that_cannot_be_written_does_not_hold_back_its_neighbours(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     first, refused, last = (insert_runs(database, 1)[0] for _ in range(3))
@@ -171,7 +171,7 @@ FULL = {
 
 
 @pytest.mark.promise("P6", "P9", "P14")
-def test_an_end_that_is_refused_for_good_keeps_neither_its_run_nor_its_tick_for_ever(
+def test_result_refused_for_good_blocks_its_run_and_tick_only_for_a_limited_time(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """A disk on which there is room for a beat, and none for an attempt; or a right that was not granted."""
@@ -201,7 +201,7 @@ def write_lock(database: SQLiteDatabase) -> Iterator[None]:
 @pytest.mark.promise("P1", "P2", "P14", on="sqlite")
 @sqlite_only
 @pytest.mark.parametrize("lease", ["4s", "30s"])
-def test_a_held_write_lock_delays_and_loses_nothing(
+def test_held_write_lock_delays_runs_and_loses_none(
     jobrunner: Commands, app: App, database: SQLiteDatabase, lease: str
 ) -> None:
     """While a tick begins, while it beats and claims, and while it finalizes: longer than a call may hang."""
@@ -248,7 +248,7 @@ def test_a_write_lock_held_beyond_the_lease_ends_the_handler_before_it(
 
 @pytest.mark.promise("P1", "P2", "P14", on="postgresql")
 @postgresql_only
-def test_cut_connections_delay_and_lose_nothing(jobrunner: Commands, app: App, database: Database) -> None:
+def test_cut_connections_delay_runs_and_lose_none(jobrunner: Commands, app: App, database: Database) -> None:
     """As a pooler or a firewall would: again and again, while a tick claims, beats and finalizes."""
     ids = insert_runs(database, 100)
     process = jobrunner.start("tick", env=LEASE)

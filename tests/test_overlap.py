@@ -1,4 +1,4 @@
-"""Two runs of one definition never work at a time, whoever made them and whoever claims them."""
+"""Two runs of one definition never run at the same time, whoever created and whoever claims them."""
 
 import subprocess
 import threading
@@ -63,7 +63,7 @@ def trigger(jobrunner: Commands, database: Database, count: int = 1) -> list[int
 
 
 def make_due(database: Database) -> None:
-    """One slot of a minutely schedule, without a step of the clock: whoever holds a run goes on holding it."""
+    """One slot of a minutely schedule, without a step of the clock: each owner keeps its run."""
     values = [database.now() - timedelta(seconds=60)]
     database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = NULL", values)
 
@@ -81,7 +81,9 @@ def wait_for_start(database: Database, run_id: int) -> None:
 
 
 @pytest.mark.promise("P2", "P3")
-def test_many_hosts_never_run_two_of_one_definition(jobrunner: Commands, app: App, database: Database) -> None:
+def test_many_hosts_never_run_two_runs_of_one_definition_at_once(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     add(jobrunner, "alone")
     ids = trigger(jobrunner, database, 6)
     for _ in range(6):
@@ -94,7 +96,7 @@ def test_many_hosts_never_run_two_of_one_definition(jobrunner: Commands, app: Ap
 
 
 @pytest.mark.promise("P6")
-def test_one_tick_does_one_after_another_what_waits_for_its_turn(
+def test_one_tick_works_through_queued_runs_of_a_definition_one_by_one(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """What becomes claimable by the end of a run does not wait for the next minute."""
@@ -105,7 +107,7 @@ def test_one_tick_does_one_after_another_what_waits_for_its_turn(
     assert [line.run_id for line in app.trace()] == ids
 
 
-def test_allow_lets_them_run_side_by_side(jobrunner: Commands, app: App, database: Database) -> None:
+def test_overlap_allow_lets_runs_of_a_definition_run_at_once(jobrunner: Commands, app: App, database: Database) -> None:
     path = app.path("go")
     add(jobrunner, "wait_for", "--overlap", "allow", "--payload", f'{{"path": "{path}"}}')
     trigger(jobrunner, database, 2)
@@ -117,7 +119,7 @@ def test_allow_lets_them_run_side_by_side(jobrunner: Commands, app: App, databas
 
 
 @pytest.mark.parametrize("overlap", ["skip", "queue", "replace"])
-def test_a_retry_of_an_old_run_waits_while_another_one_is_at_work(
+def test_retry_of_an_old_run_waits_while_another_run_is_running(
     jobrunner: Commands, app: App, database: Database, overlap: str
 ) -> None:
     add(jobrunner, "wait_for", "--overlap", overlap, "--payload", f'{{"path": "{app.path("go")}"}}')
@@ -137,7 +139,9 @@ def test_a_retry_of_an_old_run_waits_while_another_one_is_at_work(
     assert [line.run_id for line in app.trace()] == [new, old]
 
 
-def test_a_cancelled_run_makes_room_for_the_one_behind_it(jobrunner: Commands, app: App, database: Database) -> None:
+def test_cancel_of_a_run_lets_the_next_run_of_its_definition_start(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     add(jobrunner, "append")
     first, second, third = trigger(jobrunner, database, 3)
     jobrunner("cancel", first)
@@ -148,7 +152,7 @@ def test_a_cancelled_run_makes_room_for_the_one_behind_it(jobrunner: Commands, a
     assert [line.run_id for line in app.trace()] == [third]
 
 
-def test_a_failed_run_that_waits_for_its_next_try_lets_a_triggered_one_go_first(
+def test_triggered_run_starts_while_a_failed_run_waits_for_its_retry(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     add(jobrunner, "fail")
@@ -163,7 +167,9 @@ def test_a_failed_run_that_waits_for_its_next_try_lets_a_triggered_one_go_first(
 
 
 @pytest.mark.promise("P2", "P12")
-def test_replace_waits_until_the_old_run_has_ended(jobrunner: Commands, app: App, database: Database) -> None:
+def test_overlap_replace_starts_the_new_run_after_the_old_one_has_ended(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     payload = f'{{"path": "{app.path("go")}"}}'
     add(jobrunner, "stubborn", "--overlap", "replace", "--payload", payload, cron="* * * * *")
     old, waiting = trigger(jobrunner, database, 2)
@@ -190,7 +196,7 @@ def test_replace_waits_until_the_old_run_has_ended(jobrunner: Commands, app: App
 
 
 @pytest.mark.promise("P3")
-def test_replace_leaves_the_run_of_the_very_slot_alone(jobrunner: Commands, database: Database) -> None:
+def test_overlap_replace_does_not_cancel_the_run_of_the_same_slot(jobrunner: Commands, database: Database) -> None:
     """A watermark set back by hand must not cancel the run of a slot for a new one that is never made."""
     go_to(database, utc(2026, 5, 1, 12, 30))
     add(jobrunner, "append", "--overlap", "replace", cron="0 * * * *")
@@ -233,7 +239,7 @@ def race(database: Database) -> Iterator[Race]:
 
 @postgresql_only
 @pytest.mark.promise("P2", on="postgresql")
-def test_two_claims_that_do_not_see_each_other_take_one_run(race: Race, database: Database) -> None:
+def test_two_concurrent_claims_take_one_run_of_a_concurrency_key(race: Race, database: Database) -> None:
     """The first takes the newer run while the older one is not due; by the second's turn it is, and the first's claim
     is not committed yet. The index is the last judge, and the loser looks again."""
     now = database.now()
@@ -271,7 +277,7 @@ def test_two_claims_that_do_not_see_each_other_take_one_run(race: Race, database
     ]
 
 
-def test_a_claim_takes_one_of_a_key_and_any_number_of_others(race: Race, database: Database) -> None:
+def test_claim_takes_one_run_per_concurrency_key_and_every_run_without_a_key(race: Race, database: Database) -> None:
     keyed = [race.insert() for _ in range(3)]
     others = [race.insert(concurrency_key=None) for _ in range(2)]
     claimed = race.stores[0].write(lambda connection: claims.claim(connection, race.request("here")))
@@ -279,7 +285,7 @@ def test_a_claim_takes_one_of_a_key_and_any_number_of_others(race: Race, databas
     assert race.stores[1].write(lambda connection: claims.claim(connection, race.request("there"))).runs == []
 
 
-def test_the_database_itself_takes_no_second_run_at_work(race: Race, database: Database) -> None:
+def test_database_refuses_a_second_running_run_of_a_concurrency_key(race: Race, database: Database) -> None:
     for _ in range(2):
         race.insert()
     running = (

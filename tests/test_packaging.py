@@ -1,4 +1,4 @@
-"""The package as a stranger gets it: what the wheel and the sdist hold, and that it works where nothing else is."""
+"""The built package: the content of the wheel and the sdist, and that it works when installed alone."""
 
 import ast
 import email
@@ -166,13 +166,13 @@ def test_the_environment_holds_the_dependencies_and_no_development_group(
 
 
 def inside(installation: Installation, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Python of the empty environment, isolated from the folder and the settings of whoever tests."""
+    """Python of the empty environment, isolated from the folder and the settings of the tester."""
     command = [installation.python, "-I", *words]
     return subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=True, timeout=60)
 
 
 @sqlite_only
-def test_it_works_on_the_default_database(installed: Commands, app: App, tmp_path: Path) -> None:
+def test_installed_package_works_on_the_default_database(installed: Commands, app: App, tmp_path: Path) -> None:
     """With a home folder of its own: the command asks the password database, which is given another answer here."""
     home = tmp_path / "real home"
     home.mkdir()
@@ -198,7 +198,7 @@ def works(installed: Commands, database: Database) -> None:
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 1
 
 
-def test_its_own_migrations_go_down_and_up(installed: Commands, database: Database) -> None:
+def test_installed_package_migrates_down_and_up(installed: Commands, database: Database) -> None:
     """Down from the schema that the checkout made, so the tables that work afterwards are the installed wheel's."""
     assert installed("migrate", "--to", "0", "--delete-data").stdout.endswith(": migrated\n")
     refused = installed("tick", check=False)
@@ -208,7 +208,7 @@ def test_its_own_migrations_go_down_and_up(installed: Commands, database: Databa
 
 
 @postgresql_only
-def test_its_sql_is_that_of_the_checkout(installed: Commands, database: Database) -> None:
+def test_installed_package_prints_the_sql_of_the_checkout(installed: Commands, database: Database) -> None:
     told = installed("migrate", "--sql").stdout
     assert "CREATE TABLE job_runs" in told
     installed.command = COMMAND

@@ -1,4 +1,4 @@
-"""No page shows what nobody checks: each block of code is run, saved for a run, compared, or says why it cannot be."""
+"""Each block of code in the docs is run, saved for a run, compared with the code, or says why it cannot be."""
 
 import re
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_no_page_tells_to_install_another_projects_package(page: str) -> None:
     assert not re.findall(r"pip3? install(?: -\S+)* jobrunner\b", (ROOT / page).read_text())
 
 
-def test_each_line_that_the_crontab_page_translates_is_one_that_a_configuration_file_takes(tmp_path: Path) -> None:
+def test_toml_examples_of_the_crontab_page_are_valid(tmp_path: Path) -> None:
     page = (ROOT / "docs/quickstart-crontab.md").read_text()
     translations = re.findall(r"^\|.*?[^\\]\|(.*)\|$", page, re.MULTILINE)
     lines = [line.replace("\\|", "|") for each in translations for line in re.findall(r"`(\w+ = [^`]+)`", each)]

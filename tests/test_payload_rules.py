@@ -55,7 +55,7 @@ def told(job_type: str, reason: str) -> str:
 
 
 def by_command(jobrunner: Commands, app: App) -> Mapping[str, Callable[[str, str], tuple[Completed, int, str]]]:
-    """For each way in by command: what it said, the exit code that it should have, and what stands before the words."""
+    """For each command: its output, the expected exit code, and the text before the words."""
 
     def words(job_type: str, payload: str) -> list[str]:
         return ["--type", job_type, "--cron", "@daily", "--payload", payload]
@@ -84,7 +84,7 @@ def by_command(jobrunner: Commands, app: App) -> Mapping[str, Callable[[str, str
 def test_a_payload_that_its_type_cannot_take_is_refused_by_every_command_in_the_same_words(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """Its run would die at its first attempt, out of sight of whoever made it."""
+    """Otherwise its run would die at its first attempt, and its creator would not see that."""
     app.write("handlers", HANDLER.format(schedule=""))
     app.path("jobrunner.toml").write_text(FILE)
     jobrunner("schedule", "add", "old", "--type", "mail", "--cron", "@daily", "--payload", '{"to": "a"}')
@@ -121,7 +121,7 @@ def test_a_type_that_this_host_does_not_have_is_refused_by_every_command_in_the_
 def test_a_payload_that_its_handler_cannot_take_is_refused_by_an_application_in_the_same_words(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """By the handler's name, too; a type without a handler in this process is somebody else's, and taken."""
+    """By the handler's name, too; a type without a handler in this process is accepted."""
     app.write("handlers", HANDLER.format(schedule=""))
     reasons = {
         json.dumps(payload): told(job_type, reason) for job_type, payload, reason in REFUSED if job_type == "report"

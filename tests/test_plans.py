@@ -85,7 +85,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
 
 
 @postgresql_only
-def test_rows_thrown_away_are_counted(database: PostgresDatabase) -> None:
+def test_plan_check_counts_filtered_rows(database: PostgresDatabase) -> None:
     """The measure itself: a statement that reads everything is seen as one that does."""
     database.execute(LATER)
     store = Store(locate(database.url), patience=timedelta(seconds=5))
@@ -145,7 +145,7 @@ def updates(database: Database) -> tuple[int, int]:
         "status = 'queued', run_at = {future}",
     ],
 )
-def test_the_idle_question_says_what_the_view_says(database: Database, change: str) -> None:
+def test_idle_query_agrees_with_the_view(database: Database, change: str) -> None:
     store = Store(locate(database.url), patience=timedelta(seconds=5))
     try:
         assert not store.read(ticks.is_anything_due)

@@ -1,4 +1,4 @@
-"""No statement is forgotten: what the store can send is either explained beside a long history, or said why not."""
+"""Every statement of the store is either explained beside a long history, or listed with a reason."""
 
 import ast
 import re
@@ -41,14 +41,14 @@ def sending() -> set[str]:
     return {f"{path.stem}.{name}" for path in files for name in calls_of(path.read_text(encoding="utf-8"))}
 
 
-def test_every_call_of_the_store_has_its_plans_looked_at() -> None:
+def test_every_call_of_the_store_has_its_plans_checked() -> None:
     # "claims.claim of 20 types" is one more case of "claims.claim".
     explained = {name.split()[0] for name in (*IDLE, *BUSY, *OLD)}
     forgotten = sending() - explained - PEOPLE.keys()
     assert not forgotten, f"explain them in harness/plan_calls.py: {sorted(forgotten)}"
 
 
-def test_nothing_is_excused_that_is_explained_or_gone() -> None:
+def test_exceptions_from_plan_checks_are_still_needed() -> None:
     explained = {name.split()[0] for name in (*IDLE, *BUSY, *OLD)}
     assert not explained & PEOPLE.keys()
     assert (explained | PEOPLE.keys()) <= sending()
@@ -112,7 +112,7 @@ def shapes_of(store: Store, calls: dict[str, Call]) -> set[str]:
     return sent
 
 
-def test_a_busy_tick_sends_nothing_whose_plan_was_not_looked_at(
+def test_busy_tick_sends_only_statements_with_checked_plans(
     database: Database, jobrunner: Commands, app: App, tmp_path: Path
 ) -> None:
     app.write("handlers", HANDLERS)

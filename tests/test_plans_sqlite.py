@@ -1,4 +1,4 @@
-"""The same on SQLite, which tells no rows, but names the index that it searches: no statement scans the runs."""
+"""On SQLite, which counts no rows but names the index that it searches, no statement scans the runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`make test-pythons`: which versions and which Pythons are taken."""
+"""`make test-pythons`: the selection of versions and Python programs."""
 
 import re
 import subprocess
@@ -33,9 +33,9 @@ def test_the_files_of_the_selection_exist() -> None:
 
 
 @pytest.mark.parametrize("python", ["/bin/true", "/nonexistent/python3"])
-def test_what_is_no_python_is_told(python: str) -> None:
+def test_path_that_is_no_supported_python_is_reported(python: str) -> None:
     assert asked("test_pythons.pythons()", PYTHONS=python) == f"{python} is no Python from 3.11 on"
 
 
-def test_this_python_is_found() -> None:
+def test_running_python_version_is_found() -> None:
     assert str(sys.version_info[:2]) in asked("print(test_pythons.pythons())", HOME="/nonexistent", PATH="/nonexistent")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 SESSIONS = {session.name: session for session in pages.sessions()}
 CRONTAB = SESSIONS["docs/quickstart-crontab.md"]
 EMPTY = SESSIONS["docs/quickstart-empty.md"]
-# Django's settings name its database; test_enqueue_borrowed.py has it on both.
+# Django's settings name its database; test_enqueue_callers_connection.py has it on both.
 ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS["docs/quickstart-app.md Flask"], SESSIONS["docs/quickstart-app.md FastAPI"]]
 
 
@@ -36,20 +36,20 @@ def one_of_each(sessions: list[Session]) -> Any:
 
 
 @one_of_each(list(SESSIONS.values()))
-def test_who_follows_a_page_sees_what_it_shows(session: Session, tmp_path: Path) -> None:
+def test_quickstart_commands_print_what_the_page_shows(session: Session, tmp_path: Path) -> None:
     follow(session, Reader(tmp_path / "you"))
 
 
 @pytest.mark.long(sample=2)
 @one_of_each(ON_POSTGRESQL)
 @postgresql_only
-def test_on_postgresql_nothing_differs_but_the_url(session: Session, database: Database, tmp_path: Path) -> None:
+def test_quickstart_on_postgresql_differs_only_in_the_url(session: Session, database: Database, tmp_path: Path) -> None:
     typed = "".join(command for block in session.blocks if block.is_run for command in block.commands)
     (shown,) = set(re.findall(r"sqlite:///\$PWD/\w+\.db", typed))
     follow(session, Reader(tmp_path / "you", {shown: database.url}))
 
 
-def test_who_has_nothing_needs_about_ten_commands() -> None:
+def test_quickstart_from_nothing_needs_about_ten_commands() -> None:
     commands = [command for block in EMPTY.blocks if block.language == "console" for command in block.commands]
     assert len(commands) <= 11
 
@@ -85,7 +85,7 @@ def as_cron(line: str, reader: Reader) -> "subprocess.CompletedProcess[str]":
 
 
 def test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions(tmp_path: Path) -> None:
-    """Who has read may still write, whoever else wanted to in between."""
+    """A transaction that has read can still write, even if another one wanted to write in between."""
     (block,) = pages.checked_by(
         "tests/test_quickstarts.py::test_sqlalchemys_recipe_for_sqlite_begins_writing_transactions"
     )
@@ -138,7 +138,7 @@ with transaction.atomic():
 
 
 def is_held(file: Path) -> bool:
-    """Whether somebody has begun to write."""
+    """Whether another connection has begun to write."""
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
         try:
             other.execute("BEGIN IMMEDIATE")

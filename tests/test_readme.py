@@ -1,4 +1,4 @@
-"""The README is a promise, too: what it says is compared with the code. What it shows is run in test_quickstarts.py."""
+"""The README is compared with the code. Its commands are run in test_quickstarts.py."""
 
 import re
 import subprocess

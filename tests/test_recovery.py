@@ -1,4 +1,4 @@
-"""What a killed tick leaves behind is ended, charged and claimable again."""
+"""The runs of a killed tick are ended, charged and claimable again, and its processes are killed."""
 
 import contextlib
 import json
@@ -77,7 +77,7 @@ def test_a_killed_ticks_run_is_recovered_after_its_lease(
 
 
 @pytest.mark.promise("P6")
-def test_a_lease_that_is_not_over_is_left_alone(jobrunner: Commands, app: App, database: Database) -> None:
+def test_run_with_a_valid_lease_is_not_recovered(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))})
     process = tick_at_work(jobrunner, app, JOBRUNNER_LEASE="60s")
     process.kill()
@@ -89,7 +89,7 @@ def test_a_lease_that_is_not_over_is_left_alone(jobrunner: Commands, app: App, d
 
 
 @pytest.mark.promise("P1", "P7")
-def test_a_crash_with_no_attempt_left_is_the_end(jobrunner: Commands, app: App, database: Database) -> None:
+def test_crash_with_no_attempt_left_ends_the_run_dead(jobrunner: Commands, app: App, database: Database) -> None:
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("never"))}, max_attempts=1)
     tick_at_work(jobrunner, app).kill()
     database.move_clock(HOUR)
@@ -111,7 +111,7 @@ def test_runs_of_types_that_this_host_does_not_know_are_recovered(
 
 
 @pytest.mark.promise("P2", "P6")
-def test_grandchildren_of_a_killed_tick_are_gone_before_the_run_starts_again(
+def test_grandchildren_of_a_killed_tick_have_ended_before_the_run_starts_again(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(PARENTAL)
@@ -132,7 +132,7 @@ def test_grandchildren_of_a_killed_tick_are_gone_before_the_run_starts_again(
 
 @contextlib.contextmanager
 def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> Iterator[int]:
-    """A process in a group whose number a tick has noted, of another leader; without the mark it is somebody else's."""
+    """A process of another leader in a group whose number a tick has noted; without the mark it is not killed."""
     started = "1"
     environment = {} if mark is None else {"JOBRUNNER_TICK": mark}
     sleeper = subprocess.Popen(
@@ -165,7 +165,7 @@ def leftover(state_dir: Path, mark: str | None, tick_is_dead: bool = True) -> It
 def test_only_marked_processes_of_noted_groups_are_killed(
     jobrunner: Commands, database: Database, mark: str | None, dead: bool, survives: bool
 ) -> None:
-    """A process id, and with it a group's, may be used again by somebody else."""
+    """The number of a process, and so of a group, may be used again by an unrelated process."""
     jobrunner.state_dir.chmod(0o700)
     with leftover(jobrunner.state_dir, mark, dead) as pid:
         jobrunner.tick()
@@ -173,7 +173,7 @@ def test_only_marked_processes_of_noted_groups_are_killed(
 
 
 @pytest.mark.promise("P2")
-def test_a_note_from_before_a_reboot_kills_nobody(jobrunner: Commands, database: Database) -> None:
+def test_note_from_before_a_reboot_kills_no_process(jobrunner: Commands, database: Database) -> None:
     jobrunner.state_dir.chmod(0o700)
     with leftover(jobrunner.state_dir, "aa") as pid:
         (note,) = jobrunner.state_dir.glob("tick-*.json")
@@ -184,7 +184,7 @@ def test_a_note_from_before_a_reboot_kills_nobody(jobrunner: Commands, database:
 
 
 @pytest.mark.promise("P2", "P7")
-def test_neighbours_of_a_run_whose_lease_is_over_are_neither_killed_nor_charged(
+def test_neighbours_of_a_run_with_an_expired_lease_are_neither_killed_nor_charged(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """Their tick lives, on the same host, and their leases are not over: it is one handler that must be gone."""

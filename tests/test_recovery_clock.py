@@ -1,4 +1,4 @@
-"""Instants are the database's: a host whose clock is off changes nothing, a clock that steps loses nothing."""
+"""All instants come from the database: a host with a wrong clock changes nothing, a clock step loses nothing."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -94,7 +94,7 @@ AN_HOUR_OFF = '''
 
 
 @pytest.mark.promise("P10")
-def test_no_instant_of_a_host_whose_clock_is_off_reaches_the_database(
+def test_instants_of_a_host_with_a_wrong_clock_never_reach_the_database(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     (app.folder / "sitecustomize.py").write_text(dedent(AN_HOUR_OFF))

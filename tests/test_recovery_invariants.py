@@ -1,4 +1,4 @@
-"""The check of what must hold of the tables at any quiet moment can fail, and a dead process is told from others."""
+"""The check of the tables' invariants can fail, and a dead process is distinguished from a stopped one."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("breakage", BROKEN.values(), ids=BROKEN)
-def test_the_check_sees_broken_tables(jobrunner: Commands, database: Database, breakage: str) -> None:
+def test_invariant_check_sees_broken_tables(jobrunner: Commands, database: Database, breakage: str) -> None:
     insert_runs(database, 1)
     jobrunner.tick()
     assert_consistent(database)

@@ -1,4 +1,4 @@
-"""A real backup, taken while the queue works and restored a while later: by the procedure of docs/reliability.md."""
+"""A real backup, taken while runs are done and restored later by the procedure of docs/reliability.md."""
 
 import sqlite3
 import subprocess
@@ -56,7 +56,7 @@ def tick_at(jobrunner: Commands, database: Database, *instants: datetime) -> Non
 
 
 @pytest.mark.promise("P3", "P12")
-def test_after_a_restored_backup_nothing_that_may_have_run_runs_by_itself(
+def test_runs_that_may_have_run_before_a_restored_backup_do_not_run_again(
     schedule: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
     tick_at(schedule, database, HOURS[1], HOURS[2])
@@ -79,7 +79,7 @@ def test_after_a_restored_backup_nothing_that_may_have_run_runs_by_itself(
 def test_no_slot_that_a_restored_backup_knows_is_expanded_again(
     schedule: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
-    """Also where nobody follows the procedure: what came after the backup looks missed, what came before does not."""
+    """Also without the procedure: slots after the backup look missed, slots before it do not."""
     tick_at(schedule, database, HOURS[1], HOURS[2])
     restore = back_up(database, tmp_path / "backup")
     tick_at(schedule, database, HOURS[3])

@@ -1,4 +1,4 @@
-"""What is deleted, when, and what never is."""
+"""What is deleted, and when, and what is never deleted."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -49,7 +49,7 @@ def present(database: Database, ids: Iterable[int]) -> set[int]:
     return runs & set(ids)
 
 
-def test_each_status_has_its_time(jobrunner: Commands, database: Database) -> None:
+def test_each_status_is_pruned_after_its_own_time(jobrunner: Commands, database: Database) -> None:
     ids = {
         (status, age): insert(database, status, age * DAY - timedelta(minutes=5))
         for status in ("succeeded", "cancelled", "dead")
@@ -121,7 +121,7 @@ def test_a_slot_whose_run_was_pruned_is_not_expanded_again(jobrunner: Commands, 
     assert database.query("SELECT id FROM job_runs") == []
 
 
-def test_ticks_and_events_have_their_time(jobrunner: Commands, database: Database) -> None:
+def test_ticks_and_events_are_pruned_after_their_own_time(jobrunner: Commands, database: Database) -> None:
     run_id = jobrunner.enqueue("echo", {}, run_at="+1000d")
     jobrunner("cancel", run_id)
     tick(jobrunner)
@@ -154,7 +154,7 @@ def test_a_tick_prunes_for_a_second_and_then_works(jobrunner: Commands, database
     assert left > 0, "all in one tick"
 
 
-def test_runs_that_a_row_of_the_applications_own_refers_to_are_stepped_over_and_told(
+def test_runs_referenced_by_an_application_table_are_not_pruned_and_reported(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     old = [insert(database, "succeeded", 30 * DAY) for _ in range(6)]

@@ -1,4 +1,4 @@
-"""Two versions of an application beside each other on one database, as in every deploy: nothing is lost or charged."""
+"""Two versions of an application on one database, as in every deploy: no run is lost or charged."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import attempts_of, queue, run_of, status_of, wait_until_running
-from harness.lingering import linger, log_lines, stop, wait_for_success
+from harness.listening_ticks import linger, log_lines, stop, wait_for_success
 
 TOML = """
 [jobs.announce]

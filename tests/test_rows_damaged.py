@@ -1,4 +1,4 @@
-"""Rows written by hand: what no code can read is refused by the database; what is left is shown, and stops no tick."""
+"""Rows written by hand: the database refuses what no code can read; the rest is shown, and stops no tick."""
 
 import json
 import re
@@ -71,7 +71,7 @@ def assert_refused(database: Database, change: str, value: object) -> None:
 
 
 @pytest.mark.promise("P1", "P12")
-def test_what_no_code_can_read_is_refused_by_the_database(database: Database, jobrunner: Commands) -> None:
+def test_database_refuses_values_that_no_code_can_read(database: Database, jobrunner: Commands) -> None:
     run_id, at = queue(database, "echo"), database.now()
     insert_definition(database, "n")
     database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '', ?)", [at])
@@ -192,7 +192,7 @@ def test_times_of_a_schedule_at_the_ends_of_the_calendar_stop_no_other(jobrunner
 
 
 @pytest.mark.either_database
-def test_texts_and_shapes_that_nobody_wrote_are_shown_safely(jobrunner: Commands, database: Database) -> None:
+def test_unexpected_texts_and_types_in_rows_are_shown_safely(jobrunner: Commands, database: Database) -> None:
     texts = ("job_type", "locked_by", "host", "lease_token", "last_error", "error_type", "idempotency_key", "output")
     runs = [running(database, column, ESCAPES[:32]) for column in texts]
     runs += [
@@ -220,7 +220,7 @@ def test_texts_and_shapes_that_nobody_wrote_are_shown_safely(jobrunner: Commands
 
 
 @sqlite_only
-def test_bytes_that_are_no_text_are_shown_as_such(jobrunner: Commands, database: Database) -> None:
+def test_bytes_in_a_text_column_are_shown_as_bytes(jobrunner: Commands, database: Database) -> None:
     """SQLite keeps whatever was written, e.g. from a terminal in Latin-1."""
     runs = []
     for column in ("last_error", "job_type", "idempotency_key"):

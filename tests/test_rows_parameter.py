@@ -1,4 +1,4 @@
-"""Many rows given to a statement as one parameter: stored as one INSERT each would store them, at a constant text."""
+"""Many rows in one parameter of a statement: stored like single INSERTs, with a constant statement text."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

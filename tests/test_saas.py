@@ -1,4 +1,4 @@
-"""The example application: the guard that keeps a report from being sent twice, and what its pages enqueue."""
+"""The example application: a guard against sending a report twice, and the runs that its pages enqueue."""
 
 import contextlib
 import os
@@ -212,7 +212,7 @@ def test_two_runs_for_the_same_report_send_one_mail(
     assert mailbox.log() == {"stored": 1, "dropped": 1}
 
 
-def test_a_refusal_for_a_while_is_tried_again_and_one_for_good_is_not(
+def test_temporary_mail_refusal_is_retried_and_a_permanent_one_is_not(
     jobrunner: Commands, mailbox: Mailbox, with_users: Callable[..., None]
 ) -> None:
     with_users("busy-1@customers.example", "gone-1@customers.example")
@@ -228,7 +228,7 @@ def test_a_refusal_for_a_while_is_tried_again_and_one_for_good_is_not(
     assert jobrunner.database.query("SELECT user_id FROM sent_reports") == [{"user_id": 1}]
 
 
-def test_a_server_that_is_away_is_tried_again(app: Saas, jobrunner: Commands, with_users: Callable[..., None]) -> None:
+def test_unreachable_mail_server_is_retried(app: Saas, jobrunner: Commands, with_users: Callable[..., None]) -> None:
     app.smtp = "127.0.0.1:1"
     with_users("ann@customers.example")
     run_id = report(jobrunner)
@@ -238,7 +238,7 @@ def test_a_server_that_is_away_is_tried_again(app: Saas, jobrunner: Commands, wi
 
 
 @pytest.mark.promise("P4")
-def test_monday_twice_and_a_click_on_the_same_week_make_one_run_per_user(
+def test_report_requested_three_times_for_a_week_is_one_run_per_user(
     jobrunner: Commands, site: Site, with_users: Callable[..., None]
 ) -> None:
     with_users(*(f"user-{number}@customers.example" for number in range(5)))
@@ -280,9 +280,7 @@ def test_a_sign_up_that_is_rolled_back_leaves_no_run(jobrunner: Commands, site: 
     assert jobrunner.database.value("SELECT count(*) AS n FROM job_keys") == 1
 
 
-def test_cleanup_takes_what_is_old_and_nothing_else(
-    app: Saas, jobrunner: Commands, with_users: Callable[..., None]
-) -> None:
+def test_cleanup_deletes_only_old_rows(app: Saas, jobrunner: Commands, with_users: Callable[..., None]) -> None:
     with_users("ann@customers.example")
     for hours in (-30, -1, 1, 30):
         at = (datetime.now(UTC) + timedelta(hours=hours)).strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -1,4 +1,4 @@
-"""`jobrunner schedule crontab`: the one line that stays in the crontab, put there by the real program."""
+"""`jobrunner schedule crontab`: the one line that stays in the crontab, installed with the real program."""
 
 import shlex
 import subprocess
@@ -75,7 +75,7 @@ def test_the_installed_line_ticks_under_the_real_cron(
     assert cron.mails() == []
 
 
-def test_all_other_lines_stay_as_they_are_byte_for_byte(install: Installer, tmp_path: Path) -> None:
+def test_install_keeps_all_other_crontab_lines_byte_for_byte(install: Installer, tmp_path: Path) -> None:
     env_file = write_env_file(tmp_path / "app.env")
     install.put(OTHERS, tmp_path)
     before = install.crontab()
@@ -97,7 +97,7 @@ def test_a_second_install_changes_nothing(install: Installer, tmp_path: Path) ->
     assert install.crontab() == crontab
 
 
-def test_a_newer_line_takes_the_place_of_this_installations_older_one(install: Installer, tmp_path: Path) -> None:
+def test_install_replaces_the_older_line_of_the_same_installation(install: Installer, tmp_path: Path) -> None:
     env_file = write_env_file(tmp_path / "app.env")
     old = f"*/5 * * * * /old/bin/jobrunner tick --env-file {env_file} # jobrunner:{env_file}\n".encode()
     install.put(old + OTHERS + old, tmp_path)
@@ -108,7 +108,7 @@ def test_a_newer_line_takes_the_place_of_this_installations_older_one(install: I
     assert [each for each in lines_of(install.crontab()) if each != new] == others
 
 
-def test_two_installations_stand_side_by_side(install: Installer, tmp_path: Path) -> None:
+def test_two_installations_have_separate_crontab_lines(install: Installer, tmp_path: Path) -> None:
     files = [write_env_file(tmp_path / f"{name}.env") for name in ("app", "other.app")]
     for _ in range(2):
         for file in files:
@@ -119,7 +119,7 @@ def test_two_installations_stand_side_by_side(install: Installer, tmp_path: Path
     assert [each for each in lines_of(install.crontab()) if b" tick " in each] == [ours[1]]
 
 
-def test_what_a_crontab_refuses_leaves_the_old_one(install: Installer, tmp_path: Path) -> None:
+def test_refused_crontab_leaves_the_old_one_in_place(install: Installer, tmp_path: Path) -> None:
     """The program that says no, or cannot read: nothing is written over what may be there."""
     env_file = write_env_file(tmp_path / "app.env")
     written = tmp_path / "written"
@@ -144,7 +144,7 @@ def test_what_a_crontab_refuses_leaves_the_old_one(install: Installer, tmp_path:
     assert not written.exists()
 
 
-def test_without_the_program_the_line_can_be_put_there_by_hand(tmp_path: Path) -> None:
+def test_missing_crontab_program_is_reported_with_the_manual_way(tmp_path: Path) -> None:
     environment = {**clean_environment(tmp_path), "PATH": str(tmp_path)}
     done = subprocess.run(
         [COMMAND, "schedule", "crontab", "--install"], env=environment, capture_output=True, text=True
@@ -159,7 +159,7 @@ def printed(tmp_path: Path, *words: object, **env: str) -> "subprocess.Completed
     return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=60)
 
 
-def test_the_line_is_made_of_absolute_paths(tmp_path: Path) -> None:
+def test_crontab_line_has_absolute_paths(tmp_path: Path) -> None:
     (tmp_path / "app.env").write_text("JOBRUNNER_CONCURRENCY=2\n")
     (tmp_path / "jobrunner.toml").write_text("")
     (tmp_path / "log").mkdir()
@@ -172,8 +172,8 @@ def test_the_line_is_made_of_absolute_paths(tmp_path: Path) -> None:
     assert by_variable.stdout == f"* * * * * {PATH} {COMMAND} tick --env-file {files[0]} # jobrunner:{files[0]}\n"
 
 
-def test_the_line_of_the_page_is_what_is_printed(tmp_path: Path) -> None:
-    name = "tests/test_schedule_crontab.py::test_the_line_of_the_page_is_what_is_printed"
+def test_crontab_line_in_the_docs_is_the_one_that_is_printed(tmp_path: Path) -> None:
+    name = "tests/test_schedule_crontab.py::test_crontab_line_in_the_docs_is_the_one_that_is_printed"
     (block,) = pages.checked_by(name)
     env_file, log_file = tmp_path / "app.env", tmp_path / "tick.log"
     env_file.write_text("")
@@ -183,14 +183,14 @@ def test_the_line_of_the_page_is_what_is_printed(tmp_path: Path) -> None:
     )
 
 
-def test_a_path_in_the_env_file_is_not_given_once_more(tmp_path: Path) -> None:
+def test_path_of_the_env_file_is_not_repeated_in_the_crontab_line(tmp_path: Path) -> None:
     (tmp_path / "app.env").write_text("PATH=/opt/tools/bin:/usr/bin:/bin\n")
     done = printed(tmp_path, "--env-file", "app.env")
     assert done.stdout.startswith(f"* * * * * {COMMAND} tick --env-file ")
 
 
 @pytest.mark.parametrize("name", ["JOBRUNNER_DATABASE_URL", "DATABASE_URL", "JOBRUNNER_APP_DIR", "JOBRUNNER_KEEP_DEAD"])
-def test_a_setting_that_cron_would_not_know_is_refused(name: str, tmp_path: Path) -> None:
+def test_crontab_line_is_refused_if_a_setting_is_only_in_this_environment(name: str, tmp_path: Path) -> None:
     """Its ticks would work on another database than every command by hand, for ever and in silence."""
     value = {"JOBRUNNER_KEEP_DEAD": "3d", "JOBRUNNER_APP_DIR": str(tmp_path)}.get(name, "sqlite:////srv/secret.db")
     done = printed(tmp_path, **{name: value})
@@ -203,7 +203,7 @@ def test_a_setting_that_cron_would_not_know_is_refused(name: str, tmp_path: Path
 @pytest.mark.parametrize(
     "setting", ["JOBRUNNER_APP_DIR=app", "JOBRUNNER_LOG=tick.log", "JOBRUNNER_DATABASE_URL=sqlite:///app.db"]
 )
-def test_a_relative_path_that_would_lead_elsewhere_under_cron_is_refused(setting: str, tmp_path: Path) -> None:
+def test_crontab_line_is_refused_if_a_path_in_the_env_file_is_relative(setting: str, tmp_path: Path) -> None:
     (tmp_path / "app.env").write_text(f"{setting}\n")
     (tmp_path / "app.env").chmod(0o600)
     done = printed(tmp_path, "--env-file", "app.env")
@@ -213,7 +213,7 @@ def test_a_relative_path_that_would_lead_elsewhere_under_cron_is_refused(setting
 
 
 @pytest.mark.parametrize("name", ["back\\slash", "line\nbreak", "x" * 200 + "/" + "y" * 200])
-def test_a_path_that_cron_would_read_otherwise_is_refused(name: str, tmp_path: Path) -> None:
+def test_crontab_line_is_refused_if_cron_would_read_a_path_differently(name: str, tmp_path: Path) -> None:
     file = tmp_path / name / name / "app.env"
     file.parent.mkdir(parents=True)
     file.write_text("")
@@ -222,7 +222,7 @@ def test_a_path_that_cron_would_read_otherwise_is_refused(name: str, tmp_path: P
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_what_is_printed_is_what_a_shell_runs(tmp_path: Path) -> None:
+def test_printed_crontab_line_runs_in_a_shell_as_meant(tmp_path: Path) -> None:
     folder = tmp_path / 'it\'s 100% "ours"; $(id)'
     folder.mkdir()
     file = folder / "app.env"
@@ -233,7 +233,7 @@ def test_what_is_printed_is_what_a_shell_runs(tmp_path: Path) -> None:
     assert words == ["--env-file", str(file)]
 
 
-def test_two_that_install_at_once_both_stay(install: Installer, tmp_path: Path) -> None:
+def test_two_concurrent_installs_keep_both_lines(install: Installer, tmp_path: Path) -> None:
     files = [write_env_file(tmp_path / f"app{number}.env") for number in range(4)]
     calls = " & ".join(f"{COMMAND} schedule crontab --env-file {file} --install > /dev/null" for file in files)
     done = install.cron.run("sh", "-c", f"{calls} & wait", env=install.environment)

@@ -1,4 +1,4 @@
-"""`jobrunner schedule edit`: from now on by the new words, nothing lost of the old ones, nothing twice."""
+"""`jobrunner schedule edit`: the new declaration holds from now on; no slot is lost or fires twice."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness import Commands, Database
-from harness.held import held, wait_for_lock
+from harness.locks import locked_definition, wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 
 HOURLY = ["schedule", "add", "n", "--type", "echo", "--cron", "@hourly"]
@@ -27,7 +27,7 @@ def tick(jobrunner: Commands) -> None:
 
 
 @pytest.mark.promise("P12")
-def test_each_changed_field_leaves_from_what_and_to_what(jobrunner: Commands, database: Database) -> None:
+def test_edit_records_the_old_and_new_value_of_each_field(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY, "--jitter", "5m", "--max-runs", "9", "--payload", '{"a": 1}')
     done = jobrunner(
@@ -65,18 +65,18 @@ def test_each_changed_field_leaves_from_what_and_to_what(jobrunner: Commands, da
     }
 
 
-def test_what_is_as_it_was_leaves_no_event(jobrunner: Commands, database: Database) -> None:
+def test_edit_without_a_change_records_no_event(jobrunner: Commands, database: Database) -> None:
     jobrunner(*HOURLY)
     before = database.query("SELECT * FROM job_definitions")
     assert jobrunner("schedule", "edit", "n", "--cron", " @hourly ", "--overlap", "skip").stdout == (
-        "schedule n: as it was\n"
+        "schedule n: not changed\n"
     )
     assert database.query("SELECT * FROM job_definitions") == before
     assert events(database, "edit schedule") == []
 
 
 @pytest.mark.promise("P3", "P12")
-def test_a_slot_due_by_the_old_words_is_not_lost_and_the_new_ones_count_from_now(
+def test_edit_keeps_slots_due_by_the_old_expression_and_the_new_one_counts_from_now(
     jobrunner: Commands, database: Database
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
@@ -94,7 +94,7 @@ def test_a_slot_due_by_the_old_words_is_not_lost_and_the_new_ones_count_from_now
 
 
 @pytest.mark.promise("P3")
-def test_slots_of_the_new_words_before_the_edit_are_not_made_up_for(jobrunner: Commands, database: Database) -> None:
+def test_slots_of_the_new_expression_before_the_edit_get_no_runs(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY, "--misfire", "all", "--overlap", "allow")
     go_to(database, utc(2026, 5, 1, 12, 47))
@@ -112,7 +112,7 @@ def test_an_edit_that_waited_for_a_tick_sees_what_the_tick_did(jobrunner: Comman
     jobrunner(*HOURLY, "--overlap", "allow")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
     slot = utc(2026, 5, 1, 13)
-    with held(database, "n") as execute:
+    with locked_definition(database, "n") as execute:
         edit = jobrunner.start("schedule", "edit", "n", "--cron", "*/5 * * * *")
         wait_for_lock(database)
         execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = ?", [slot, utc(2026, 5, 1, 14)])
@@ -140,7 +140,7 @@ def test_a_slot_of_both_expressions_fires_once(jobrunner: Commands, database: Da
 
 
 @pytest.mark.promise("P3")
-def test_another_payload_keeps_the_watermark_and_the_slots(jobrunner: Commands, database: Database) -> None:
+def test_edit_of_the_payload_keeps_the_watermark_and_the_slots(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY)
     jobrunner("schedule", "pause", "n")
@@ -153,8 +153,8 @@ def test_another_payload_keeps_the_watermark_and_the_slots(jobrunner: Commands, 
 
 
 @pytest.mark.promise("P12")
-def test_slots_that_a_pause_left_are_told_when_the_words_change(jobrunner: Commands, database: Database) -> None:
-    """By the new words nobody could say which slots those were."""
+def test_edit_of_a_paused_schedule_records_the_slots_passed_over(jobrunner: Commands, database: Database) -> None:
+    """The new expression could not tell which slots those were."""
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY)
     jobrunner("schedule", "pause", "n")
@@ -167,7 +167,7 @@ def test_slots_that_a_pause_left_are_told_when_the_words_change(jobrunner: Comma
 
 
 @pytest.mark.promise("P3")
-def test_a_later_end_does_not_make_up_for_the_time_in_between(jobrunner: Commands, database: Database) -> None:
+def test_later_ends_at_gives_no_runs_to_slots_in_between(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(*HOURLY, "--ends-at", "2026-05-01T13:30:00Z")
     go_to(database, utc(2026, 5, 1, 18, 30))
@@ -205,7 +205,7 @@ def test_edits_and_ticks_at_once_lose_no_slot_and_fire_none_twice(jobrunner: Com
     assert len(events(database, "edit schedule")) == len(names)
 
 
-def test_two_edits_at_once_are_both_there(jobrunner: Commands, database: Database) -> None:
+def test_two_concurrent_edits_are_both_kept(jobrunner: Commands, database: Database) -> None:
     jobrunner(*HOURLY)
     changes = (["--jitter", "5m"], ["--overlap", "queue"], ["--description", "d"], ["--payload", '{"a": 1}'])
     started = [jobrunner.start("schedule", "edit", "n", *words) for words in changes]
@@ -244,7 +244,7 @@ def test_a_bad_edit_is_refused_in_one_line_and_changes_nothing(
 
 
 @pytest.mark.parametrize(("source", "place"), [("code", "the code"), ("file", "jobrunner.toml")])
-def test_what_is_kept_elsewhere_is_changed_there_but_operated_here(
+def test_schedule_of_code_cannot_be_edited_but_can_be_paused(
     jobrunner: Commands, database: Database, source: str, place: str
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))

@@ -1,4 +1,4 @@
-"""`jobrunner schedule import`: what ran under cron runs under ticks the same, and nothing of a crontab gets lost."""
+"""`jobrunner schedule import`: jobs run under ticks as under cron, and no line of a crontab is lost."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def from_crontab(jobrunner: Commands, text: str, *words: object, **options: Any)
 
 
 @pytest.mark.system
-def test_what_ran_under_cron_runs_the_same_under_ticks(
+def test_imported_jobs_run_under_ticks_as_under_cron(
     jobrunner: Commands, app: App, database: Database, cron: Cron, tmp_path: Path
 ) -> None:
     """One crontab, run by the real daemon and by real ticks: same arguments, input, folder and variables."""
@@ -91,7 +91,7 @@ def test_what_ran_under_cron_runs_the_same_under_ticks(
 
     app.imports = ""
     done = from_crontab(jobrunner, crontabs["tick"], "-o", app.path("jobrunner.toml"))
-    assert "19 lines: 12 jobs, 0 not taken over, 6 variables" in done.stderr
+    assert "19 lines: 12 jobs, 0 not imported, 6 variables" in done.stderr
     jobrunner("apply")
     database.move_clock(timedelta(minutes=1))
     user = pwd.getpwuid(os.getuid())
@@ -120,10 +120,10 @@ def test_the_entries_are_printed_and_the_report_goes_to_stderr(jobrunner: Comman
     jobs = tomllib.loads(done.stdout)["jobs"]
     assert (jobs["backup"]["shell"], jobs["backup"]["command"]) == (True, "backup a")
     assert jobs["backup"]["cwd"] == pwd.getpwuid(os.getuid()).pw_dir
-    assert "2 lines: 1 job, 0 not taken over, 0 variables, 1 comment, 0 blank" in done.stderr
+    assert "2 lines: 1 job, 0 not imported, 0 variables, 1 comment, 0 blank" in done.stderr
 
 
-def test_what_was_printed_is_applied_and_runs(jobrunner: Commands, app: App, database: Database) -> None:
+def test_printed_entries_can_be_applied_and_run(jobrunner: Commands, app: App, database: Database) -> None:
     text = from_crontab(jobrunner, "MAILTO=x\n* * * * * true\n5 5 * * * false # no more\n").stdout
     write_jobs(app, text)
     jobrunner("apply")
@@ -135,14 +135,14 @@ def test_what_was_printed_is_applied_and_runs(jobrunner: Commands, app: App, dat
     ]
 
 
-def test_a_line_that_stays_behind_is_listed_and_the_exit_status_is_1(jobrunner: Commands) -> None:
+def test_line_that_is_not_imported_is_listed_and_the_exit_status_is_1(jobrunner: Commands) -> None:
     done = from_crontab(jobrunner, "@reboot a\n0 5 * * * b\n", check=False)
     assert done.returncode == 1
     assert set(tomllib.loads(done.stdout)["jobs"]) == {"b"}
-    assert "line 1: not taken over: " in done.stderr
+    assert "line 1: not imported: " in done.stderr
 
 
-def test_entries_are_added_below_what_a_file_says(jobrunner: Commands, tmp_path: Path) -> None:
+def test_imported_entries_are_appended_to_an_existing_file(jobrunner: Commands, tmp_path: Path) -> None:
     real = tmp_path / "real.toml"
     real.write_text(HEAD)
     real.chmod(0o640)
@@ -156,7 +156,7 @@ def test_entries_are_added_below_what_a_file_says(jobrunner: Commands, tmp_path:
     assert (data["settings"], set(data["jobs"])) == ({"concurrency": 3}, {"mine", "b"})
 
 
-def test_an_import_adds_to_an_earlier_one_what_that_has_not(jobrunner: Commands, tmp_path: Path) -> None:
+def test_second_import_adds_only_new_jobs(jobrunner: Commands, tmp_path: Path) -> None:
     """A name that is taken by another job is not given twice, and no job twice at all."""
     file = tmp_path / "jobrunner.toml"
     file.write_text(HEAD + '\n[schedules.b]\njob = "mine"\nschedule = "@daily"\n')
@@ -166,11 +166,11 @@ def test_an_import_adds_to_an_earlier_one_what_that_has_not(jobrunner: Commands,
     before = file.read_text()
     again = from_crontab(jobrunner, lines, "-o", file)
     assert file.read_text() == before
-    assert f"line 2: mine: in {file} already, and left as it is" in again.stderr
-    assert "3 lines: 0 jobs, 2 there already, 0 not taken over, 1 variable" in again.stderr
+    assert f"line 2: mine: already in {file}, not changed" in again.stderr
+    assert "3 lines: 0 jobs, 2 already there, 0 not imported, 1 variable" in again.stderr
     more = from_crontab(jobrunner, f"{lines}0 7 * * * mine\n", "-o", file)
     assert "line 4: mine_3" in more.stderr
-    assert "share this host's places" in more.stderr
+    assert "at most JOBRUNNER_CONCURRENCY" in more.stderr
     assert {name: job.get("schedule") for name, job in tomllib.loads(file.read_text())["jobs"].items()} == {
         "mine": None,
         "mine_2": "0 5 * * *",
@@ -179,7 +179,7 @@ def test_an_import_adds_to_an_earlier_one_what_that_has_not(jobrunner: Commands,
     }
 
 
-def test_a_new_file_is_its_owners_alone(jobrunner: Commands, tmp_path: Path) -> None:
+def test_new_file_is_readable_by_its_owner_only(jobrunner: Commands, tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     from_crontab(jobrunner, "PASSWORD=x\n0 5 * * * b\n", "-o", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -193,7 +193,7 @@ def test_a_new_file_is_its_owners_alone(jobrunner: Commands, tmp_path: Path) -> 
         ("[setings]\n", 78, "settings"),
     ],
 )
-def test_a_file_that_cannot_take_the_entries_stays_as_it_is(
+def test_file_is_unchanged_if_the_entries_cannot_be_added(
     jobrunner: Commands, tmp_path: Path, text: str, code: int, said: str
 ) -> None:
     file = tmp_path / "jobrunner.toml"
@@ -217,11 +217,13 @@ def test_a_file_that_cannot_take_the_entries_stays_as_it_is(
         ("", [], "the crontab of a user"),
     ],
 )
-def test_a_system_crontab_is_seen_by_its_users(jobrunner: Commands, text: str, words: list[str], form: str) -> None:
+def test_system_crontab_is_detected_by_its_user_column(
+    jobrunner: Commands, text: str, words: list[str], form: str
+) -> None:
     assert f"read as {form}" in from_crontab(jobrunner, text, *words, check=False).stderr
 
 
-def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Commands) -> None:
+def test_import_with_user_takes_only_the_lines_of_that_user(jobrunner: Commands) -> None:
     text = "1 * * * * root a\n2 * * * * nobody b\n"
     done = from_crontab(jobrunner, text, "--system", "--user", "nobody", check=False)
     (job,) = tomllib.loads(done.stdout)["jobs"].values()
@@ -229,11 +231,11 @@ def test_the_lines_of_one_user_are_taken_for_that_users_ticks(jobrunner: Command
     # On most hosts that user has no home folder, which stops no job under cron either.
     home = pwd.getpwnam("nobody").pw_dir
     assert job["cwd"] == (home if os.path.isdir(home) else "/")
-    assert "line 1: not taken over: it runs as root" in done.stderr
+    assert "line 1: not imported: it runs as root" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--user", "no such user"), ("--timezone", "Europe/Berln"), ("--user", "\udcff")])
-def test_what_this_host_does_not_know_is_one_line(jobrunner: Commands, words: tuple[str, str]) -> None:
+def test_unknown_user_or_zone_is_refused_in_one_line(jobrunner: Commands, words: tuple[str, str]) -> None:
     done = from_crontab(jobrunner, "0 5 * * * b\n", *words, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
@@ -243,7 +245,9 @@ def test_what_this_host_does_not_know_is_one_line(jobrunner: Commands, words: tu
     [b"\x7fELF\x00\x01\n" * 100, b"0 5 * * * a\0b\n", b"# x\n" * 3_000_000, bytes(range(256)) * 100],
     ids=["program", "NUL", "10 MB", "bytes"],
 )
-def test_what_is_no_crontab_is_one_line_and_exit_2(jobrunner: Commands, tmp_path: Path, data: bytes) -> None:
+def test_file_that_is_no_crontab_is_refused_in_one_line_with_exit_2(
+    jobrunner: Commands, tmp_path: Path, data: bytes
+) -> None:
     file = tmp_path / "crontab"
     file.write_bytes(data)
     done = jobrunner("schedule", "import", file, check=False)
@@ -251,7 +255,7 @@ def test_what_is_no_crontab_is_one_line_and_exit_2(jobrunner: Commands, tmp_path
     assert str(file) in done.stderr
 
 
-def test_a_place_without_a_crontab_is_one_line_and_exit_2(jobrunner: Commands, tmp_path: Path) -> None:
+def test_missing_crontab_is_refused_in_one_line_with_exit_2(jobrunner: Commands, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path, tmp_path / "missing", tmp_path / "fifo", "x" * 5000, tmp_path / "a\nb"):
         done = jobrunner("schedule", "import", path, check=False, timeout=30)
@@ -275,10 +279,10 @@ def test_a_job_that_is_not_utf_8_is_listed(jobrunner: Commands, tmp_path: Path) 
     file.write_bytes(b"0 5 * * * a\n0 6 * * * t\xe4glich\n")
     done = jobrunner("schedule", "import", file, check=False)
     assert (done.returncode, set(tomllib.loads(done.stdout)["jobs"])) == (1, {"a"})
-    assert "line 2: not taken over: it is not UTF-8" in done.stderr
+    assert "line 2: not imported: it is not UTF-8" in done.stderr
 
 
-def test_a_text_for_standard_input_stands_in_the_place_of_the_payload(jobrunner: Commands, app: App) -> None:
+def test_stdin_text_of_a_command_replaces_the_payload_on_standard_input(jobrunner: Commands, app: App) -> None:
     """What `%` became: the command reads the text, whatever the payload, and an empty one where none is wanted."""
     write_jobs(app, '[jobs.said]\ncommand = ["cat"]\nstdin = "ä\\nb"\n[jobs.none]\ncommand = ["cat"]\nstdin = ""\n')
     ids = [jobrunner.enqueue(name, {"a": 1}) for name in ("said", "none")]

@@ -1,4 +1,4 @@
-"""`jobrunner schedule next EXPR`: a person sees beforehand when an expression will fire, without any database."""
+"""`jobrunner schedule next EXPR`: shows when an expression will fire, without a database."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_the_slots_of_an_expression_as_json(bare: Any) -> None:
     ]
 
 
-def test_what_a_person_sees(bare: Any) -> None:
+def test_schedule_next_output_for_people(bare: Any) -> None:
     assert bare("30 2 * * *", *BERLIN, *AFTER, "-n", 3).stdout == (
         "At 02:30 every day (Europe/Berlin)\n"
         "\n"
@@ -64,11 +64,11 @@ def test_what_a_person_sees(bare: Any) -> None:
         (("@daily", "--timezone", "America/Santiago"), "from 00:00 to 01:00; 00:00 does not exist"),
     ],
 )
-def test_each_way_of_falling_into_a_gap_is_told(bare: Any, words: Any, expected: str) -> None:
+def test_schedule_next_warns_of_each_dst_effect(bare: Any, words: Any, expected: str) -> None:
     assert expected in bare(*words, *AFTER, "-n", 1).stdout
 
 
-def test_a_schedule_that_no_shift_meets_has_no_warning(bare: Any) -> None:
+def test_schedule_without_a_dst_effect_has_no_warning(bare: Any) -> None:
     for words in (("0 4 * * *", *BERLIN), ("every 10m", *BERLIN), ("30 2 * * *",)):
         assert "warning" not in bare(*words, *AFTER).stdout
 
@@ -79,7 +79,7 @@ def test_intervals_and_aliases_are_expressions_too(bare: Any) -> None:
     assert bare(anchored, *AFTER, "-n", 1, "--json").json()[0]["utc"] == "2026-03-28T00:03:00Z"
 
 
-def test_without_an_instant_it_is_the_next_from_now_on(bare: Any) -> None:
+def test_schedule_next_starts_from_now_without_after(bare: Any) -> None:
     before = datetime.now(UTC)
     (found,) = bare("* * * * *", "-n", 1, "--json").json()
     slot = datetime.fromisoformat(found["utc"])
@@ -96,10 +96,10 @@ def test_without_an_instant_it_is_the_next_from_now_on(bare: Any) -> None:
         (("",), "it is empty"),
         (("*",), "it needs 5 fields"),
         (("0 2",), "it needs 5 fields"),
-        (("TZ=UTC 0 2 * * *",), "timezone setting"),
+        (("TZ=UTC 0 2 * * *",), "write the zone into timezone"),
         (("0 0 * * 8",), "the day-of-week field '8': 8 is out of range; write 0 to 7"),
         (("0 0 30 2 *",), "it can never fire"),
-        (("@reboot",), "a tick cannot know of a restart"),
+        (("@reboot",), "a tick cannot notice a restart"),
         (("every 10",), "has no unit; write 10m"),
         (("@daily", "--timezone", "Europe/Berln"), "did you mean Europe/Berlin?"),
         (("@daily", "--timezone", ""), "not a known zone"),
@@ -109,7 +109,7 @@ def test_without_an_instant_it_is_the_next_from_now_on(bare: Any) -> None:
         (("a_name", "--timezone", "UTC"), "--timezone is for an expression"),
     ],
 )
-def test_what_is_refused_is_one_line_and_exit_2(bare: Any, words: Any, told: str) -> None:
+def test_bad_schedule_next_argument_is_refused_in_one_line_with_exit_2(bare: Any, words: Any, told: str) -> None:
     for more in ((), ("--json",)):
         done = bare(*words, *more, check=False)
         assert (done.returncode, done.stdout) == (2, "")

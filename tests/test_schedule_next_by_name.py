@@ -1,4 +1,4 @@
-"""`jobrunner schedule next NAME`: what a schedule's next ticks will expand, its policies considered."""
+"""`jobrunner schedule next NAME`: shows the slots that the next ticks will expand, with the schedule's options."""
 
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ def add(jobrunner: Commands, name: str, *words: object) -> None:
     jobrunner("schedule", "add", name, "--type", "echo", "--cron", "30 2 * * *", *BERLIN, *words)
 
 
-def test_a_schedule_by_name_tells_what_ticks_will_expand(jobrunner: Commands, database: Database) -> None:
+def test_schedule_next_by_name_shows_the_slots_that_ticks_expand(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 3, 28))
     add(jobrunner, "nightly report")
     found = jobrunner("schedule", "next", "nightly report", "-n", 3, "--json").json()
@@ -34,7 +34,7 @@ def test_a_schedule_by_name_tells_what_ticks_will_expand(jobrunner: Commands, da
     assert slots_with_runs(database, "nightly report") == slots
 
 
-def test_policies_are_considered(jobrunner: Commands, database: Database) -> None:
+def test_schedule_next_by_name_respects_limits_and_jitter(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 3, 28))
     add(jobrunner, "twice", "--max-runs", 2)
     add(jobrunner, "ends", "--ends-at", "2026-03-29T12:00:00Z")
@@ -56,13 +56,13 @@ def test_policies_are_considered(jobrunner: Commands, database: Database) -> Non
     assert "RUN AT" in jobrunner("schedule", "next", "jittery").stdout
 
 
-def test_a_paused_schedule_says_so(jobrunner: Commands, database: Database) -> None:
+def test_schedule_next_reports_a_paused_schedule(jobrunner: Commands, database: Database) -> None:
     add(jobrunner, "nightly")
     jobrunner("schedule", "pause", "nightly")
     assert "no slot makes a run until it is resumed" in jobrunner("schedule", "next", "nightly").stdout
 
 
-def test_an_unknown_name_is_named(jobrunner: Commands, database: Database) -> None:
+def test_schedule_next_names_an_unknown_schedule(jobrunner: Commands, database: Database) -> None:
     add(jobrunner, "nightly")
     told = refused(jobrunner("schedule", "next", "nightli", check=False))
     assert "'nightli'" in told
@@ -71,7 +71,7 @@ def test_an_unknown_name_is_named(jobrunner: Commands, database: Database) -> No
     assert "'nightly'" in refused(jobrunner("schedule", "next", "nightly", check=False))
 
 
-def test_a_schedule_written_by_hand_that_cannot_be_read_is_told(jobrunner: Commands, database: Database) -> None:
+def test_schedule_next_reports_an_unreadable_schedule(jobrunner: Commands, database: Database) -> None:
     add(jobrunner, "nightly")
     database.execute("UPDATE job_definitions SET timezone = 'Mars/Olympus'")
     told = refused(jobrunner("schedule", "next", "nightly", check=False))

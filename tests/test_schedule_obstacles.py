@@ -1,4 +1,4 @@
-"""What keeps a schedule from making runs, though it can be read and is not paused, is shown, and can be mended."""
+"""The reason why an active schedule makes no runs is shown, and can be removed."""
 
 from datetime import datetime, timedelta
 
@@ -29,7 +29,7 @@ def expand(jobrunner: Commands, database: Database, at: datetime) -> None:
 
 
 @pytest.mark.promise("P12")
-def test_a_run_of_a_type_that_a_deploy_has_renamed_does_not_stop_its_schedule_in_silence(
+def test_waiting_run_of_a_renamed_type_does_not_silently_stop_its_schedule(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
@@ -58,7 +58,7 @@ def test_a_run_of_a_type_that_a_deploy_has_renamed_does_not_stop_its_schedule_in
     assert slots_with_runs(database, "n") == [NOON + HOUR, NOON + 3 * HOUR]
 
 
-def test_a_former_type_that_is_served_still_is_no_error_of_apply(
+def test_apply_accepts_a_waiting_run_of_a_former_type_that_is_still_served(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     go_to(database, NOON)
@@ -70,7 +70,7 @@ def test_a_former_type_that_is_served_still_is_no_error_of_apply(
 
 
 @pytest.mark.promise("P3", "P12")
-def test_a_clock_that_was_ahead_once_silences_no_schedule_for_good(jobrunner: Commands, database: Database) -> None:
+def test_schedule_recovers_after_a_host_clock_was_ahead(jobrunner: Commands, database: Database) -> None:
     """The slots that got their runs while it was ahead do not get them again."""
     go_to(database, NOON)
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly", "--misfire", "all", "--overlap", "allow")
@@ -89,7 +89,7 @@ def test_a_clock_that_was_ahead_once_silences_no_schedule_for_good(jobrunner: Co
     assert jobrunner("schedule", "next", "n", "--json").json()[0]["utc"] == "2026-05-01T16:00:00Z"
     told = jobrunner("schedule", "resume", "n", "--from", "now").stdout
     assert (
-        "schedule n: not paused; slots up to 2026-05-01 15:00:00Z, where a clock was ahead, are looked at again" in told
+        "schedule n: not paused; slots up to 2026-05-01 15:00:00Z are expanded again, because a clock was ahead" in told
     )
     assert "next slot 2026-05-01 14:00:00Z" in told
     assert (problem(jobrunner), problem(jobrunner, "ends") is None) == (None, False)

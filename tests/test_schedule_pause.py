@@ -1,4 +1,4 @@
-"""`jobrunner schedule pause` and `resume`, one schedule or all; and what to do after a backup was restored."""
+"""`jobrunner schedule pause` and `resume`, for one schedule or all, also after a backup was restored."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,7 +23,9 @@ def listed(jobrunner: Commands) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.promise("P12")
-def test_a_paused_schedule_makes_no_runs_and_tells_what_it_passed_over(jobrunner: Commands, database: Database) -> None:
+def test_paused_schedule_makes_no_runs_and_resume_reports_the_slots_passed_over(
+    jobrunner: Commands, database: Database
+) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "n")
     assert jobrunner("schedule", "pause", "n").stdout == "schedule n: paused\n"
@@ -46,7 +48,7 @@ def test_a_paused_schedule_makes_no_runs_and_tells_what_it_passed_over(jobrunner
 
 
 @pytest.mark.promise("P3", "P12")
-def test_resumed_from_missed_the_misfire_policy_decides(jobrunner: Commands, database: Database) -> None:
+def test_misfire_policy_decides_about_slots_after_resume_from_missed(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "latest", "all")
     jobrunner("schedule", "edit", "all", "--misfire", "all")
@@ -61,7 +63,7 @@ def test_resumed_from_missed_the_misfire_policy_decides(jobrunner: Commands, dat
     assert slots_with_runs(database, "all") == [utc(2026, 5, 1, hour) for hour in (13, 14, 15)]
 
 
-def test_what_is_not_paused_is_not_touched_by_resume(jobrunner: Commands, database: Database) -> None:
+def test_resume_does_not_change_a_schedule_that_is_not_paused(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "n")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
@@ -71,7 +73,7 @@ def test_what_is_not_paused_is_not_touched_by_resume(jobrunner: Commands, databa
 
 
 @pytest.mark.promise("P3", "P12")
-def test_a_slot_due_while_pauses_and_ticks_come_together_has_a_run_or_is_told(
+def test_slot_due_during_concurrent_pauses_and_ticks_has_a_run_or_is_recorded_as_skipped(
     jobrunner: Commands, database: Database
 ) -> None:
     names = [f"n{number}" for number in range(5)]
@@ -95,7 +97,9 @@ def test_a_slot_due_while_pauses_and_ticks_come_together_has_a_run_or_is_told(
 
 
 @pytest.mark.promise("P3", "P12")
-def test_after_a_restored_backup_no_slot_until_now_is_made_again(jobrunner: Commands, database: Database) -> None:
+def test_resume_all_from_now_after_a_restored_backup_expands_no_past_slot(
+    jobrunner: Commands, database: Database
+) -> None:
     """The procedure of docs/reliability.md: the slots of 14 and 15 ran, and the backup of 13:30 knows nothing of it."""
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "a", "b", "asleep")
@@ -120,7 +124,7 @@ def test_after_a_restored_backup_no_slot_until_now_is_made_again(jobrunner: Comm
         "schedule a: not paused; next slot 2026-05-01 16:00:00Z; 2 slots passed over",
         "schedule b: not paused; next slot 2026-05-01 16:00:00Z; 2 slots passed over",
         "schedule asleep: resumed; next slot 2026-05-01 16:00:00Z; 3 slots passed over",
-        "going on from now: 3",
+        "active from now: 3",
     ]
     tick(jobrunner)
     for name in ("a", "b"):
@@ -134,7 +138,7 @@ def test_after_a_restored_backup_no_slot_until_now_is_made_again(jobrunner: Comm
         assert len(skipped_ranges(database, name)) == 1
 
 
-def test_all_are_paused_and_resumed_at_once(jobrunner: Commands, database: Database) -> None:
+def test_pause_all_and_resume_all_change_every_schedule(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "a", "b", "gone")
     jobrunner("schedule", "remove", "gone")
@@ -154,7 +158,7 @@ def test_all_are_paused_and_resumed_at_once(jobrunner: Commands, database: Datab
     [["pause"], ["resume"], ["pause", "n", "--all"], ["resume", "n", "--all", "--from", "now"], ["resume", "--all"]],
     ids=" ".join,
 )
-def test_whom_a_pause_is_meant_for_must_be_said(jobrunner: Commands, database: Database, words: list[str]) -> None:
+def test_pause_needs_a_name_or_all(jobrunner: Commands, database: Database, words: list[str]) -> None:
     add(jobrunner, "n")
     done = jobrunner("schedule", *words, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -172,7 +176,7 @@ def test_a_schedule_can_be_added_paused(jobrunner: Commands, database: Database)
     assert found["paused_by"] == found["events"][0]["actor"]
 
 
-def test_runs_that_wait_go_on_while_their_schedule_is_paused(jobrunner: Commands, database: Database) -> None:
+def test_waiting_runs_are_done_while_their_schedule_is_paused(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "n")
     jobrunner("schedule", "trigger", "n")
@@ -181,7 +185,7 @@ def test_runs_that_wait_go_on_while_their_schedule_is_paused(jobrunner: Commands
     assert database.query("SELECT status FROM job_runs") == [{"status": "succeeded"}]
 
 
-def test_a_schedule_that_has_ended_passes_over_nothing(jobrunner: Commands, database: Database) -> None:
+def test_resume_of_an_ended_schedule_passes_over_no_slot(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "n")
     jobrunner("schedule", "edit", "n", "--ends-at", "2026-05-01T13:30:00Z")

@@ -19,7 +19,7 @@ def add(jobrunner: Commands, *names: str) -> None:
 
 
 @pytest.mark.promise("P12")
-def test_a_slot_that_is_due_when_its_schedule_is_removed_has_a_run_or_is_told(
+def test_slot_due_at_the_removal_of_its_schedule_has_a_run_or_is_recorded_as_skipped(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     """By command, and by an apply that knows it no more."""
@@ -90,7 +90,9 @@ def test_a_schedule_that_code_renames_keeps_its_history_also_after_a_rollback(
     assert database.value("SELECT id FROM job_definitions WHERE name = 'new'") == old_id
 
 
-def test_a_former_name_that_is_declared_still_is_refused(jobrunner: Commands, app: App, database: Database) -> None:
+def test_renamed_from_a_name_that_is_still_declared_is_refused(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     file = '[schedules.new]\njob = "echo"\nschedule = "@daily"\nrenamed_from = "old"\n'
     declare(app, file=file + file.replace("new", "old").replace('renamed_from = "old"\n', ""))
     refused = jobrunner("apply", check=False)

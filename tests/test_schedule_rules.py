@@ -1,4 +1,4 @@
-"""What cannot be said of a schedule is refused on every way in, with the same words: command, file, code and SQL."""
+"""An invalid schedule is refused with the same words by commands, file, code and SQL."""
 
 import json
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def options(said: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(("said", "words"), BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_said_of_a_schedule_is_refused_by_code_and_file(
+def test_invalid_schedule_options_are_refused_by_code_and_file(
     said: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert words in said_by_code({**GOOD, **said})
@@ -65,7 +65,7 @@ def test_what_cannot_be_said_of_a_schedule_is_refused_by_code_and_file(
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("said", "words"), BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_said_of_a_schedule_is_refused_by_add_and_edit(
+def test_invalid_schedule_options_are_refused_by_add_and_edit(
     jobrunner: Commands, database: Database, said: dict[str, Any], words: str
 ) -> None:
     """Before anything reaches a database, whichever it is."""
@@ -80,7 +80,7 @@ def test_what_cannot_be_said_of_a_schedule_is_refused_by_add_and_edit(
 
 
 @pytest.mark.promise("P12")
-def test_what_cannot_be_said_of_a_schedule_is_a_problem_where_sql_has_written_it(
+def test_invalid_schedule_options_written_by_sql_are_shown_as_a_problem(
     jobrunner: Commands, database: Database
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))

@@ -1,4 +1,4 @@
-"""`jobrunner schedule trigger` and `backfill`: runs that a person asks for, each slot once unless said otherwise."""
+"""`jobrunner schedule trigger` and `backfill`: runs on request, each slot once unless --again is given."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database
-from harness.held import held, wait_for_lock
+from harness.locks import locked_definition, wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, slots_with_runs, utc
 
 DAY = timedelta(days=1)
@@ -32,7 +32,7 @@ def tick(jobrunner: Commands) -> None:
 
 
 @pytest.mark.promise("P12")
-def test_trigger_makes_one_run_now_that_stands_for_no_slot(jobrunner: Commands, database: Database) -> None:
+def test_trigger_makes_one_run_without_a_slot(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", "--payload", '{"a": 1}', "--start-deadline", "2m", "--jitter", "1h")
     run_id = int(jobrunner("schedule", "trigger", "n").stdout)
@@ -50,7 +50,7 @@ def test_trigger_makes_one_run_now_that_stands_for_no_slot(jobrunner: Commands, 
     assert database.value("SELECT runs_made FROM job_definitions") == 0
 
 
-def test_a_triggered_run_waits_behind_the_one_at_work(jobrunner: Commands, app: App, database: Database) -> None:
+def test_triggered_run_waits_for_the_running_run(jobrunner: Commands, app: App, database: Database) -> None:
     path = app.path("go on")
     add(jobrunner, "@yearly", "--payload", f'{{"path": "{path}"}}', job_type="wait_for")
     first, second = (int(jobrunner("schedule", "trigger", "n").stdout) for _ in range(2))
@@ -66,9 +66,7 @@ def test_a_triggered_run_waits_behind_the_one_at_work(jobrunner: Commands, app: 
     assert datetime.fromisoformat(runs[0]["finished_at"]) <= datetime.fromisoformat(runs[1]["started_at"])
 
 
-def test_triggered_runs_of_a_schedule_that_allows_it_are_at_work_together(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_triggered_runs_with_overlap_allow_run_at_once(jobrunner: Commands, app: App, database: Database) -> None:
     path = app.path("go on")
     add(jobrunner, "@yearly", "--overlap", "allow", "--payload", f'{{"path": "{path}"}}', job_type="wait_for")
     for _ in range(2):
@@ -94,7 +92,7 @@ def test_backfill_over_changes_of_the_clock_makes_each_slot_once(jobrunner: Comm
 
 
 @pytest.mark.promise("P3", "P12")
-def test_backfill_leaves_slots_with_runs_and_asked_twice_makes_none(jobrunner: Commands, database: Database) -> None:
+def test_backfill_skips_slots_with_runs_and_a_second_one_makes_none(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
@@ -135,7 +133,7 @@ def test_backfills_that_waited_for_each_other_make_each_slot_once(jobrunner: Com
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
     words = ["schedule", "backfill", "n", "--from", "2026-05-01T08:00:00Z", "--to", "2026-05-01T12:00:00Z"]
-    with held(database, "n"):
+    with locked_definition(database, "n"):
         started = [jobrunner.start(*words) for _ in range(3)]
         wait_for_lock(database, len(started))
     ends = [process.communicate(timeout=90) for process in started]
@@ -145,9 +143,7 @@ def test_backfills_that_waited_for_each_other_make_each_slot_once(jobrunner: Com
 
 
 @pytest.mark.promise("P3")
-def test_a_slot_whose_run_may_have_been_pruned_is_unknown_unless_again_is_said(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_slot_whose_run_may_be_pruned_is_unknown_without_again(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1))
     add(jobrunner, "@daily", "--overlap", "allow")
     for day in (2, 3):
@@ -166,7 +162,7 @@ def test_a_slot_whose_run_may_have_been_pruned_is_unknown_unless_again_is_said(
 
 
 @pytest.mark.promise("P3")
-def test_again_makes_a_second_run_beside_the_one_of_the_slot(jobrunner: Commands, database: Database) -> None:
+def test_backfill_again_makes_a_second_run_of_a_slot(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
@@ -197,7 +193,7 @@ def test_backfilled_runs_come_one_after_another_the_oldest_first(
     assert all(end <= begin for end, begin in zip(ends, begins[1:], strict=False))
 
 
-def test_more_slots_than_were_meant_are_refused_with_the_remedy(jobrunner: Commands, database: Database) -> None:
+def test_backfill_of_more_slots_than_most_is_refused_with_the_remedy(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 3))
     add(jobrunner, "* * * * *")
     words = ["schedule", "backfill", "n", "--from", "2026-05-01T00:00:00Z", "--to", "2026-05-01T16:40:00Z"]
@@ -228,7 +224,7 @@ def test_a_full_queue_refuses_a_backfill_as_a_whole(jobrunner: Commands, app: Ap
 
 
 @pytest.mark.promise("P12")
-def test_what_a_full_queue_drops_is_told(jobrunner: Commands, app: App, database: Database) -> None:
+def test_backfill_reports_runs_dropped_by_a_full_queue(jobrunner: Commands, app: App, database: Database) -> None:
     app.add('@job("few", max_waiting=2, when_full="drop")\ndef few(ctx: Context):\n    pass\n')
     jobrunner("enqueue", "few")
     go_to(database, utc(2026, 5, 1, 12))
@@ -261,7 +257,7 @@ def test_a_bad_span_is_refused_in_one_line(jobrunner: Commands, database: Databa
     assert database.value("SELECT count(*) FROM job_runs") == 0
 
 
-def test_what_cannot_be_read_is_neither_triggered_nor_filled(jobrunner: Commands, database: Database) -> None:
+def test_unreadable_schedule_is_neither_triggered_nor_backfilled(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly")
     database.execute("UPDATE job_definitions SET job_type = 'two words'")
@@ -273,7 +269,7 @@ def test_what_cannot_be_read_is_neither_triggered_nor_filled(jobrunner: Commands
     assert database.value("SELECT count(*) FROM job_runs") == 0
 
 
-def test_a_span_without_slots_and_an_ended_schedule_fill_nothing(jobrunner: Commands, database: Database) -> None:
+def test_span_without_slots_and_ended_schedule_backfill_nothing(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", "--ends-at", "2026-05-01T09:30:00Z")
     words = ["schedule", "backfill", "n", "--from", "2026-05-01T09:01:00Z", "--to", "2026-05-01T11:00:00Z"]
@@ -282,9 +278,7 @@ def test_a_span_without_slots_and_an_ended_schedule_fill_nothing(jobrunner: Comm
 
 
 @pytest.mark.promise("P1", "P12")
-def test_the_next_slot_of_a_replacing_schedule_leaves_what_a_person_has_asked_for(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_overlap_replace_does_not_cancel_triggered_or_backfilled_runs(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "@hourly", "--overlap", "replace")
     triggered = int(jobrunner("schedule", "trigger", "n").stdout)

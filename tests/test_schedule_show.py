@@ -1,4 +1,4 @@
-"""`jobrunner schedule show` and `list`: what was declared, what became of it, and who did what."""
+"""`jobrunner schedule show` and `list`: the declaration, the runs, and who changed what."""
 
 import re
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ def fields(text: str) -> dict[str, str]:
     return {found[0]: found[1] for found in lines}
 
 
-def test_show_says_in_plain_words_what_was_declared(jobrunner: Commands, database: Database) -> None:
+def test_schedule_show_prints_the_declaration_in_plain_words(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(
         *["schedule", "add", "n", "--type", "echo", "--cron", "0 9 * * 1-5", "--timezone", "Europe/Berlin"],
@@ -34,8 +34,8 @@ def test_show_says_in_plain_words_what_was_declared(jobrunner: Commands, databas
     assert "Monday" in found["in words"]
     assert found["payload"] == '{"to": "ops"}'
     assert found["kept in"] == "a command"
-    assert found["misfire"].endswith("at most 100 at once, none later than 6h")
-    assert found["overlap"] == "queue: one run waits while another is at work"
+    assert found["misfire"].endswith("at most 100 at once, none after 6h")
+    assert found["overlap"] == "queue: one run waits while another is running"
     assert "10m" in found["start deadline"]
     assert "1m30s" in found["jitter"]
     assert found["max runs"] == "0 of 5 made"
@@ -44,7 +44,7 @@ def test_show_says_in_plain_words_what_was_declared(jobrunner: Commands, databas
 
 
 @pytest.mark.promise("P12")
-def test_show_tells_why_slots_have_runs_or_none(jobrunner: Commands, database: Database) -> None:
+def test_schedule_show_prints_why_slots_have_no_runs(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "fail", "--cron", "@hourly")
     go_to(database, utc(2026, 5, 1, 15, 0, 30))
@@ -65,7 +65,7 @@ def test_show_tells_why_slots_have_runs_or_none(jobrunner: Commands, database: D
     assert re.search(r"tick +skip slots +- +from [^,]+, to [^,]+, count 2, reason misfire", text)
 
 
-def test_lateness_is_that_of_the_first_start(jobrunner: Commands, database: Database) -> None:
+def test_lateness_counts_until_the_first_start(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "fail", "--cron", "@hourly")
     go_to(database, utc(2026, 5, 1, 13, 0, 10))
@@ -77,7 +77,7 @@ def test_lateness_is_that_of_the_first_start(jobrunner: Commands, database: Data
     assert (run["attempts"], run["late_seconds"]) == (2, first)
 
 
-def test_the_newest_come_first_and_no_more_than_asked_for(jobrunner: Commands, database: Database) -> None:
+def test_schedule_show_lists_the_newest_runs_first_up_to_the_limit(jobrunner: Commands, database: Database) -> None:
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     for _ in range(4):
         jobrunner("schedule", "trigger", "n")
@@ -87,7 +87,7 @@ def test_the_newest_come_first_and_no_more_than_asked_for(jobrunner: Commands, d
     assert len(shown(jobrunner, "n")["events"]) == 5
 
 
-def test_show_tells_who_paused_and_since_when(jobrunner: Commands, database: Database) -> None:
+def test_schedule_show_prints_who_paused_and_when(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     jobrunner("schedule", "pause", "n", env={"LOGNAME": "ada", "JOBRUNNER_HOST": "web1"})
@@ -98,10 +98,10 @@ def test_show_tells_who_paused_and_since_when(jobrunner: Commands, database: Dat
     jobrunner("schedule", "resume", "n")
     database.move_clock(timedelta(hours=1))
     database.execute("UPDATE job_definitions SET paused_at = ?", [database.now()])
-    assert fields(jobrunner("schedule", "show", "n").stdout)["paused"].endswith("by somebody unknown")
+    assert fields(jobrunner("schedule", "show", "n").stdout)["paused"].endswith("by an unknown user")
 
 
-def test_a_removed_schedule_is_shown_and_listed_when_asked_for(jobrunner: Commands, database: Database) -> None:
+def test_removed_schedule_is_shown_and_is_listed_with_all(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     for name in ("gone", "here"):
         jobrunner("schedule", "add", name, "--type", "echo", "--cron", "@hourly")
@@ -123,7 +123,7 @@ BROKEN = {
 
 @pytest.mark.either_database
 @pytest.mark.parametrize(("column", "value"), BROKEN.items())
-def test_a_problem_is_shown_before_a_tick_has_met_it(
+def test_schedule_show_prints_a_problem_before_a_tick_has_found_it(
     jobrunner: Commands, database: Database, column: str, value: str
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
@@ -159,7 +159,7 @@ WORDS = {
 
 @pytest.mark.either_database
 @pytest.mark.parametrize("command", NAMED)
-def test_a_name_that_nobody_has_is_refused_with_the_nearest(
+def test_unknown_schedule_name_is_refused_with_the_nearest_name(
     jobrunner: Commands, database: Database, command: str
 ) -> None:
     jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@hourly")
@@ -174,7 +174,7 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest(
 HOSTILE = "\x1b[31mred\x1b[0m \u202eeman\nsecond line"
 
 
-def test_what_was_written_by_hand_does_not_act_on_the_terminal(jobrunner: Commands, database: Database) -> None:
+def test_control_characters_in_a_row_do_not_reach_the_terminal(jobrunner: Commands, database: Database) -> None:
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     jobrunner("schedule", "trigger", "n")
     database.execute(
@@ -190,7 +190,7 @@ def test_what_was_written_by_hand_does_not_act_on_the_terminal(jobrunner: Comman
     assert shown(jobrunner, HOSTILE)["description"] == HOSTILE
 
 
-def test_a_description_is_kept_as_it_is_and_taken_away_by_none(jobrunner: Commands, database: Database) -> None:
+def test_description_is_kept_unchanged_and_is_cleared_by_none(jobrunner: Commands, database: Database) -> None:
     said = f"a\n b {'x' * 900}"
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly", "--description", said)
     assert shown(jobrunner, "n")["description"] == said
@@ -199,7 +199,7 @@ def test_a_description_is_kept_as_it_is_and_taken_away_by_none(jobrunner: Comman
     assert shown(jobrunner, "n")["description"] is None
 
 
-def test_add_keeps_what_was_said_of_its_slots(jobrunner: Commands, database: Database) -> None:
+def test_schedule_add_stores_each_slot_option(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner(
         *["schedule", "add", "n", "--type", "echo", "--cron", "every 10m", "--misfire", "skip", "--overlap", "replace"],

@@ -1,4 +1,4 @@
-"""Slots become runs: each once, whatever the ticks do, and what is not made up for leaves a trace."""
+"""Slots become runs, each once, whatever the ticks do, and a slot without a run is recorded."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -74,7 +74,7 @@ def test_a_month_over_a_daylight_saving_change(
     assert database.value("SELECT count(*) FROM job_runs WHERE run_at <> scheduled_for") == 0
 
 
-def test_a_slot_in_the_gap_runs_right_after_it_and_one_in_the_fold_once(
+def test_slot_in_a_dst_gap_runs_right_after_it_and_slot_in_a_fold_runs_once(
     jobrunner: Commands, database: Database
 ) -> None:
     """By hand, from the clocks of Berlin: 02:30 is not there on 29 March, and is there twice on 25 October."""
@@ -115,7 +115,7 @@ def test_ten_ticks_at_once_on_many_slots_and_definitions(jobrunner: Commands, da
 
 
 @pytest.mark.promise("P3")
-def test_a_slot_is_not_made_again_when_history_is_gone(jobrunner: Commands, database: Database) -> None:
+def test_slot_is_not_expanded_again_after_its_history_was_deleted(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly")
     go_to(database, utc(2026, 5, 1, 15, 30))
@@ -129,7 +129,7 @@ def test_a_slot_is_not_made_again_when_history_is_gone(jobrunner: Commands, data
 
 
 @pytest.mark.promise("P3")
-def test_a_slot_is_not_made_again_when_it_was_pruned(jobrunner: Commands, database: Database) -> None:
+def test_slot_is_not_expanded_again_after_its_run_was_pruned(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "yearly", "0 13 1 5 *", "UTC")
     go_to(database, utc(2026, 5, 1, 13, 1))
@@ -144,7 +144,7 @@ def test_a_slot_is_not_made_again_when_it_was_pruned(jobrunner: Commands, databa
 
 @pytest.mark.promise("P3")
 @pytest.mark.promise("P10", on="sqlite")
-def test_a_slot_is_not_made_again_when_the_clock_steps_back(jobrunner: Commands, database: Database) -> None:
+def test_slot_is_not_expanded_again_after_the_clock_stepped_back(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly")
     for instant in (utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 12, 30), utc(2026, 5, 1, 13, 1), utc(2026, 5, 1, 14, 0, 1)):
@@ -153,7 +153,7 @@ def test_a_slot_is_not_made_again_when_the_clock_steps_back(jobrunner: Commands,
     assert slots_with_runs(database, "hourly") == [utc(2026, 5, 1, 13), utc(2026, 5, 1, 14)]
 
 
-def test_what_was_before_it_was_added_is_not_made_up_for(jobrunner: Commands, database: Database) -> None:
+def test_slots_before_a_schedule_was_added_get_no_runs(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12, 0, 1))
     add(jobrunner, "minutely", "* * * * *")
     jobrunner.tick(env=NO_HANDLERS)
@@ -165,7 +165,7 @@ def test_what_was_before_it_was_added_is_not_made_up_for(jobrunner: Commands, da
 
 
 @pytest.mark.promise("P3")
-def test_removed_and_added_again(jobrunner: Commands, database: Database) -> None:
+def test_schedule_removed_and_added_again_fires_no_slot_twice(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "daily", "0 13 * * *", "UTC")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))
@@ -189,7 +189,9 @@ def test_removed_and_added_again(jobrunner: Commands, database: Database) -> Non
 
 @pytest.mark.promise("P3")
 @pytest.mark.promise("P10", on="sqlite")
-def test_added_again_after_the_clock_stepped_back(jobrunner: Commands, database: Database) -> None:
+def test_schedule_added_again_after_the_clock_stepped_back_fires_no_slot_twice(
+    jobrunner: Commands, database: Database
+) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly", "@hourly", "UTC")
     go_to(database, utc(2026, 5, 1, 13, 0, 1))

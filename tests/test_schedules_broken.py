@@ -1,4 +1,4 @@
-"""What somebody broke by hand, in the rows themselves, is told and passed over; everything else goes on."""
+"""A row that a person broke by hand is reported and skipped; everything else goes on."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def add(jobrunner: Commands, name: str) -> None:
     ids=lambda value: str(value)[:20].encode("unicode_escape").decode(),
 )
 @pytest.mark.promise("P12")
-def test_a_definition_broken_by_hand_is_told_and_passed_over(
+def test_definition_broken_by_hand_is_reported_and_the_others_are_expanded(
     jobrunner: Commands, database: Database, column: str, value: object, told: str
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))
@@ -54,7 +54,7 @@ def test_a_definition_broken_by_hand_is_told_and_passed_over(
     assert len(problems["broken"]) <= 500
 
 
-def test_a_definition_that_was_mended_goes_on(jobrunner: Commands, database: Database) -> None:
+def test_corrected_definition_is_expanded_again(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, "hourly")
     database.execute("UPDATE job_definitions SET timezone = 'Nowhere'")
@@ -69,7 +69,7 @@ def test_a_definition_that_was_mended_goes_on(jobrunner: Commands, database: Dat
 
 
 @pytest.mark.parametrize("broken", ["[1]", '"text"'], ids=["array", "text"])
-def test_a_run_whose_payload_was_broken_by_hand_ends_dead_and_alone(
+def test_run_with_a_payload_broken_by_hand_ends_dead_and_others_are_done(
     jobrunner: Commands, database: Database, broken: str
 ) -> None:
     bad, good = jobrunner.enqueue("echo"), jobrunner.enqueue("echo")

@@ -1,4 +1,4 @@
-"""Ticks that come late, twice, or long after the clock was changed, and new rules for a zone between two of them."""
+"""Ticks that come late, twice, or long after a clock change, and new rules of a zone between two ticks."""
 
 from datetime import datetime, timedelta
 from importlib import resources
@@ -67,9 +67,7 @@ def test_seventy_minutes_after_a_shift_every_slot_is_seen_once(
 
 
 @pytest.mark.promise("P3")
-def test_an_interval_keeps_its_pace_whenever_ticks_come_and_whatever_the_clock_on_the_wall_does(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_interval_keeps_its_slots_whatever_ticks_and_clock_changes_do(jobrunner: Commands, database: Database) -> None:
     shift = utc(2026, 3, 29, 1)
     go_to(database, shift - 3 * HOUR)
     add(jobrunner, "every", "every 90m from 2026-03-28T23:00:00+01:00", "Europe/Berlin", *EACH)
@@ -153,7 +151,9 @@ def test_a_slot_that_new_rules_move_earlier_is_the_new_one_and_not_lost(
 
 
 @pytest.mark.promise("P3", "P12")
-def test_new_rules_while_no_tick_came_for_a_week(jobrunner: Commands, database: Database, zones: Zones) -> None:
+def test_new_time_zone_rules_after_a_week_without_ticks_lose_no_slot(
+    jobrunner: Commands, database: Database, zones: Zones
+) -> None:
     """All slots of the week are those of the rules that are there when it looks."""
     go_to(database, utc(2026, 5, 1, 12))
     add(jobrunner, *NOON, "--misfire", "all", env=zones.env)
@@ -162,7 +162,7 @@ def test_new_rules_while_no_tick_came_for_a_week(jobrunner: Commands, database: 
     assert slots_with_runs(database, "noon") == [utc(2026, 5, day, 11) for day in range(2, 8)]
 
 
-def test_a_zone_that_new_data_no_longer_know_costs_no_slot(
+def test_zone_removed_by_new_time_zone_data_loses_no_slot(
     jobrunner: Commands, database: Database, zones: Zones
 ) -> None:
     zones.install("Test/Town", "Etc/GMT-1")

@@ -1,4 +1,4 @@
-"""Thousands of definitions due at once: expanded in batches, each slot once, and none spoils it for the others."""
+"""Thousands of definitions due at once: expanded in batches, each slot once, and a bad one stops no other."""
 
 import json
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
-from harness.back_pressure import limit, waiting
+from harness.backpressure import limit, waiting
 from harness.database import Row
 from harness.plans import listening
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
@@ -69,9 +69,7 @@ def test_ticks_at_once_expand_thousands_of_definitions_once_each(jobrunner: Comm
 
 
 @pytest.mark.promise("P3", "P12")
-def test_a_definition_that_the_database_refuses_does_not_keep_the_others_of_its_batch(
-    jobrunner: Commands, database: Database
-) -> None:
+def test_definition_refused_by_the_database_does_not_stop_its_batch(jobrunner: Commands, database: Database) -> None:
     """Found: one row that the database did not take ended each tick with a traceback, and no other was expanded."""
     define(database, 40)
     refused = [1, 17, 18, 40]
@@ -93,7 +91,7 @@ def test_a_definition_that_the_database_refuses_does_not_keep_the_others_of_its_
 
 
 def refuse_runs_of(database: Database, names: list[str]) -> None:
-    """A rule of somebody else's."""
+    """A constraint of the application."""
     listed = ", ".join(f"'{name}'" for name in names)
     ids = [str(row["id"]) for row in database.query(f"SELECT id FROM job_definitions WHERE name IN ({listed})")]
     if database.name == "sqlite":
@@ -114,7 +112,7 @@ def take_runs_again(database: Database) -> None:
         database.execute("ALTER TABLE job_runs DROP CONSTRAINT refusing")
 
 
-def test_a_thousand_definitions_are_as_few_statements_as_one(database: Database) -> None:
+def test_thousand_definitions_take_as_few_statements_as_one(database: Database) -> None:
     """Whatever their policies are, and also where there are older runs to be replaced."""
     store = Store(locate(database.url), patience=timedelta(seconds=10))
     counts = []
@@ -144,7 +142,7 @@ def expanded_all(store: Store) -> list[Expanded]:
     return batch.expanded
 
 
-def test_a_limit_is_kept_exactly_among_many(jobrunner: Commands, database: Database) -> None:
+def test_max_waiting_is_exact_among_many_definitions(jobrunner: Commands, database: Database) -> None:
     limit(database, "append", 3)
     define(database, 20)
     define(database, 7, "append")
@@ -156,7 +154,7 @@ def test_a_limit_is_kept_exactly_among_many(jobrunner: Commands, database: Datab
 
 
 @postgresql_only
-def test_a_held_limit_is_waited_for_once_and_not_by_each_of_its_definitions(
+def test_locked_limit_is_waited_for_once_and_not_per_definition(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     limit(database, "append", 100)

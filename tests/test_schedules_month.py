@@ -1,4 +1,4 @@
-"""A month of Debian-cron slots over a daylight-saving change, with a tick for each: every slot once, none skipped."""
+"""A month of slots over a clock change, with a tick for each: every slot once, as in Debian's cron."""
 
 from datetime import timedelta
 

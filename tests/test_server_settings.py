@@ -1,4 +1,4 @@
-"""A server whose defaults are not what the driver expects: jobrunner sets what it relies on, by itself."""
+"""A server with unusual defaults: jobrunner itself sets what it relies on."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ class OddDatabase(PostgresDatabase):
 
 @pytest.fixture
 def database(postgres_copies: Any) -> Iterator[PostgresDatabase]:
-    """An empty database without an encoding, which writes dates as nobody reads them, and has other habits."""
+    """An empty database without an encoding, with an unusual date style and other unusual defaults."""
     access = postgres_copies.access
     name = f"{postgres_copies.prefix}_odd"
     with access.admin() as connection:
@@ -33,7 +33,7 @@ def database(postgres_copies: Any) -> Iterator[PostgresDatabase]:
 
 
 @pytest.mark.promise("P1", "P10", on="postgresql")
-def test_a_database_of_no_encoding_and_of_other_dates_is_worked_with_like_any(
+def test_database_without_encoding_and_with_another_date_style_works(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     assert jobrunner("migrate").stderr == ""

@@ -1,4 +1,4 @@
-"""A run that was not started by its start deadline ends dead, told, and is never attempted."""
+"""A run that was not started by its start deadline ends dead with a reason, and is never attempted."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def test_a_queued_run_past_its_deadline_is_given_up_and_never_attempted(
     assert database.query("SELECT * FROM job_due") == []
 
 
-def test_a_run_in_time_is_not_touched(jobrunner: Commands, app: App, database: Database) -> None:
+def test_run_within_its_start_deadline_is_not_given_up(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m")
     go_to(database, NOON + 69 * MINUTE)
@@ -73,7 +73,9 @@ def test_a_failed_run_gets_no_attempt_after_its_deadline(jobrunner: Commands, ap
     assert [event["detail"]["from"] for event in events(database)] == ["failed"]
 
 
-def test_a_person_may_retry_it_however_late(jobrunner: Commands, app: App, database: Database) -> None:
+def test_run_past_its_start_deadline_can_be_retried_by_a_person(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     """Else it would be given up again by the very next tick."""
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m")
@@ -88,7 +90,7 @@ def test_a_person_may_retry_it_however_late(jobrunner: Commands, app: App, datab
     assert only_run(database)["status"] == "succeeded"
 
 
-def test_a_run_at_work_goes_on_past_its_deadline(jobrunner: Commands, app: App, database: Database) -> None:
+def test_running_run_goes_on_past_its_start_deadline(jobrunner: Commands, app: App, database: Database) -> None:
     soon = database.now() + timedelta(seconds=30)
     (run_id,) = insert_runs(database, 1, "wait_for", {"path": str(app.path("go"))}, start_deadline_at=soon)
     tick = jobrunner.start("tick")
@@ -102,7 +104,7 @@ def test_a_run_at_work_goes_on_past_its_deadline(jobrunner: Commands, app: App, 
     assert events(database) == []
 
 
-def test_a_run_given_up_is_in_no_slots_way(jobrunner: Commands, database: Database) -> None:
+def test_run_given_up_does_not_block_the_next_slot(jobrunner: Commands, database: Database) -> None:
     go_to(database, NOON)
     add(jobrunner, "--start-deadline", "10m", "--overlap", "skip")
     for hour in (1, 2):
@@ -113,7 +115,7 @@ def test_a_run_given_up_is_in_no_slots_way(jobrunner: Commands, database: Databa
     assert events(database, "skip slots") == []
 
 
-def test_a_run_given_up_lets_the_next_one_of_its_definition_go(
+def test_run_given_up_lets_the_next_run_of_its_definition_start(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     now = database.now()
@@ -136,8 +138,8 @@ def test_ticks_at_once_give_up_a_thousand_runs_once_each(jobrunner: Commands, da
     assert [event["run_id"] for event in events(database)] == late
 
 
-def test_an_idle_minute_sees_what_is_overdue(jobrunner: Commands, database: Database) -> None:
-    """Nothing else is due: a run of a type that nobody knows, for tomorrow, that is not to start any more."""
+def test_idle_check_sees_a_run_past_its_start_deadline(jobrunner: Commands, database: Database) -> None:
+    """Nothing else is due: only a run of an unknown type for tomorrow is past its start deadline."""
     jobrunner.tick()
     now = database.now()
     insert_runs(database, 1, "unknown", run_at=now + 60 * 24 * MINUTE, start_deadline_at=now - MINUTE)

@@ -1,4 +1,4 @@
-"""A folder, private to its user, in which a tick notes its processes; without one, a warning says so."""
+"""The private folder in which a tick notes its processes; without one it prints a warning."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def noted(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("tick-*"))
 
 
-def test_a_folder_of_somebody_else_does_not_switch_the_killing_of_leftovers_off_in_silence(
+def test_state_folder_of_another_user_is_reported_if_leftovers_cannot_be_killed(
     jobrunner: Commands, database: Database, tmp_path: Path
 ) -> None:
     """Anybody may make /tmp/jobrunner-UID, or open a folder to all."""
@@ -42,7 +42,7 @@ def test_a_folder_of_somebody_else_does_not_switch_the_killing_of_leftovers_off_
     assert "state " not in jobrunner("status").stdout
 
 
-def test_the_next_folder_of_the_users_own_is_used_where_the_first_cannot_be(tmp_path: Path) -> None:
+def test_second_state_folder_is_used_if_the_first_is_unusable(tmp_path: Path) -> None:
     taken, own = tmp_path / "taken", tmp_path / "own" / "state"
     taken.mkdir(mode=0o700)
     taken.chmod(0o777)
@@ -54,7 +54,7 @@ def test_the_next_folder_of_the_users_own_is_used_where_the_first_cannot_be(tmp_
     assert noted(own) == []
 
 
-def test_the_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch: pytest.MonkeyPatch) -> None:
     before = state_folder.for_state(None)
     for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME", "TMPDIR"):
         monkeypatch.setenv(name, "/elsewhere")
@@ -64,7 +64,7 @@ def test_the_folder_is_the_same_under_cron_and_in_a_login_session(monkeypatch: p
     assert before[0] == (state_folder.home() or Path("/")) / ".local" / "state" / "jobrunner"
 
 
-def test_the_notes_of_another_host_in_a_shared_home_are_left_to_it(tmp_path: Path) -> None:
+def test_notes_of_another_host_in_a_shared_home_are_not_used(tmp_path: Path) -> None:
     """Read as those of a dead tick of ours, they would be taken away, and its leftovers never found."""
     file = GroupFile([tmp_path / "state"], OWNER, "aa")
     file.add(os.getpid())

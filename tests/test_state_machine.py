@@ -1,4 +1,4 @@
-"""Section 3 of the design against a real store: any sequence of calls, each with a connection of its own."""
+"""Random sequences of calls against a real store follow the table of transitions."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings

@@ -1,4 +1,4 @@
-"""The state machine's own rules, one after the other: sequences that chance seldom finds."""
+"""Sequences for the state machine that random tests seldom find."""
 
 from datetime import timedelta
 from typing import Any
@@ -50,7 +50,7 @@ STORIES: dict[str, list[tuple[str, dict[str, Any]]]] = {
 @pytest.mark.either_database
 @pytest.mark.promise("P1", "P2", "P7")
 @pytest.mark.parametrize("story", STORIES)
-def test_sequences_that_chance_seldom_finds(database: Database, story: str) -> None:
+def test_run_life_stories_that_random_tests_seldom_find(database: Database, story: str) -> None:
     machine = Runs(database)
     machine.begin(keys=[None])
     for name, arguments in STORIES[story]:

@@ -1,4 +1,4 @@
-"""A clean stop: the tick claims no more, gives its handlers a grace period, hands the rest back, and exits."""
+"""A clean stop: the tick claims no more, gives its handlers a grace period, returns the rest, and exits."""
 
 import contextlib
 import json
@@ -62,7 +62,7 @@ def test_handlers_may_finish_within_the_grace_period_but_nothing_is_claimed(
 
 @pytest.mark.promise("P9")
 @pytest.mark.parametrize("stop", STOPS)
-def test_what_is_not_done_in_time_is_handed_back_uncharged(
+def test_run_not_done_within_the_grace_is_returned_uncharged(
     stop: signal.Signals, jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLERS)
@@ -91,7 +91,9 @@ def test_what_is_not_done_in_time_is_handed_back_uncharged(
 
 @pytest.mark.promise("P9")
 @pytest.mark.parametrize("stop", STOPS)
-def test_a_second_signal_means_now(stop: signal.Signals, jobrunner: Commands, app: App, database: Database) -> None:
+def test_second_stop_signal_ends_the_grace_at_once(
+    stop: signal.Signals, jobrunner: Commands, app: App, database: Database
+) -> None:
     app.add(HANDLERS)
     run_id = queue(database, "obedient")
     # Were the grace period waited for, the test would give up before.
@@ -123,9 +125,7 @@ def test_the_tenth_release_in_a_row_is_charged(jobrunner: Commands, app: App, da
 
 
 @pytest.mark.promise("P9")
-def test_a_tick_that_is_stopped_before_it_claims_leaves_everything_as_it_was(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_tick_stopped_before_its_claim_changes_nothing(jobrunner: Commands, app: App, database: Database) -> None:
     # The module holds the child in its import until the signal has been sent.
     app.write("slow", f"import os, time\nopen({str(app.path('importing'))!r}, 'w')\ntime.sleep(600)\n")
     app.imports = "slow"
@@ -186,7 +186,7 @@ def write_commands(app: App) -> None:
 
 @pytest.mark.promise("P9", "P12")
 @pytest.mark.parametrize("tick_first", [True, False], ids=["tick first", "tick last"])
-def test_a_stop_of_the_whole_service_charges_no_run_for_ending_when_it_is_told(
+def test_stop_of_the_whole_service_charges_no_run(
     jobrunner: Commands, app: App, database: Database, tick_first: bool
 ) -> None:
     """systemd's default KillMode, a reboot: every process of the service is sent SIGTERM, in whatever order."""
@@ -212,7 +212,7 @@ def test_a_stop_of_the_whole_service_charges_no_run_for_ending_when_it_is_told(
 
 
 @pytest.mark.promise("P7", "P9")
-def test_a_command_that_somebody_else_stops_is_charged(jobrunner: Commands, app: App, database: Database) -> None:
+def test_command_stopped_by_a_foreign_signal_is_charged(jobrunner: Commands, app: App, database: Database) -> None:
     write_commands(app)
     run_id = queue(database, "dies")
     tick = start_tick(jobrunner, JOBRUNNER_IMPORT="")

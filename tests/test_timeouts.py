@@ -1,4 +1,4 @@
-"""A timeout really stops the work: asked first, interrupted, then killed, with everything that the handler started."""
+"""A timeout stops the work: asked first, interrupted, then killed, with every process that the handler started."""
 
 import signal
 from pathlib import Path
@@ -91,7 +91,7 @@ def notes(app: App, run_id: int) -> list[str]:
 
 @pytest.mark.promise("P6", "P8")
 @pytest.mark.parametrize("waits", [True, False], ids=["at work", "returned"])
-def test_all_that_a_handler_started_ends_with_it(
+def test_processes_that_a_handler_started_end_with_it(
     waits: bool, jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(SLOW)
@@ -107,9 +107,7 @@ def test_all_that_a_handler_started_ends_with_it(
 
 
 @pytest.mark.promise("P6")
-def test_a_polling_handler_sees_that_it_is_cancelled_and_ends_in_good_order(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_handler_that_polls_for_cancel_ends_in_order(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(SLOW)
     run_id, finishing = queue(database, "polite"), queue(database, "finishing")
     jobrunner.tick(timeout=15)  # not the 20 s of kill_after
@@ -125,7 +123,7 @@ def test_a_polling_handler_sees_that_it_is_cancelled_and_ends_in_good_order(
 
 
 @pytest.mark.promise("P6", "P8")
-def test_a_handler_that_does_not_listen_is_interrupted_and_cleans_up(
+def test_handler_that_ignores_the_cancel_is_interrupted_and_cleans_up(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(SLOW)
@@ -173,7 +171,7 @@ def test_a_timeout_is_charged_and_waits_for_its_backoff(jobrunner: Commands, app
 
 
 @pytest.mark.promise("P6", "P8")
-def test_others_work_on_while_a_handler_is_being_stopped(jobrunner: Commands, app: App, database: Database) -> None:
+def test_other_runs_go_on_while_a_handler_is_being_stopped(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(SLOW)
     queue(database, "slow_to_clean", priority=1)
     others = [queue(database, "append") for _ in range(8)]
@@ -196,7 +194,7 @@ def alone(ctx: Context):
 
 
 @pytest.mark.promise("P6", "P8")
-def test_a_handler_ends_itself_when_its_tick_stands_still(jobrunner: Commands, app: App, database: Database) -> None:
+def test_handler_ends_itself_if_its_tick_stalls(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(ALONE)
     run_id = jobrunner.enqueue("alone")
     tick = jobrunner.start("tick", "--grace", "500ms")

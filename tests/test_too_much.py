@@ -1,4 +1,4 @@
-"""What is too much for one statement is taken one by one, and what is too much by itself is stepped over, and told."""
+"""Data too large for one statement is written one by one, and data too large by itself is skipped and reported."""
 
 import contextlib
 import socket
@@ -78,7 +78,7 @@ def thin_line(database: PostgresDatabase) -> Iterator[str]:
 
 @pytest.mark.promise("P1", "P7", on="postgresql")
 @postgresql_only
-def test_a_payload_that_the_line_cannot_carry_holds_up_no_other_run_of_its_type(
+def test_payload_too_large_for_the_prefetch_queue_delays_no_other_run(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     (huge,) = insert_runs(database, 1, "append", {"text": "x" * 10_000_000}, priority=5)

@@ -1,4 +1,4 @@
-"""Two transactions at once, in an order that the test decides: what may each take from the other?"""
+"""Two concurrent transactions in an order that the test decides: what each may change for the other."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,8 +12,8 @@ from sqlalchemy import Connection, event
 
 from harness import Database, PostgresDatabase, postgresql_only, wait_for
 from harness.at_work import running
-from harness.held import somebody
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
+from harness.locks import open_transaction
 from harness.plan_calls import KEPT, request
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
@@ -64,10 +64,10 @@ def insert_definition(database: Database) -> int:
 
 @postgresql_only
 @pytest.mark.promise("P1", "P2", "P6", on="postgresql")
-def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovered_or_pruned(
+def test_run_changed_by_an_open_transaction_is_not_claimed_recovered_or_pruned(
     store: Store, database: PostgresDatabase
 ) -> None:
-    """Another claim, a late heartbeat and a person's retry, each sent and not committed yet: nobody waits for them."""
+    """Another claim, a late heartbeat and a person's retry, each sent and not committed yet: no call waits for them."""
     due, free = insert_runs(database, 2, "known", run_at=database.now() - LEASE)
     expired, over = running(database, 2, locked_until=database.now() - LEASE)
     kept, old = insert_runs(database, 2, status="dead", finished_at=database.now() - 9 * DAY)
@@ -75,7 +75,7 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
     claim = (
         "status = 'running', lease_token = 'n', locked_by = 'o', host = 'h', locked_until = jobrunner_now() + '1 min'"
     )
-    with somebody(database, f"UPDATE job_runs SET {claim} WHERE id = ANY(%s)", [due]) as session:
+    with open_transaction(database, f"UPDATE job_runs SET {claim} WHERE id = ANY(%s)", [due]) as session:
         session.execute("UPDATE job_runs SET locked_until = jobrunner_now() + '1 min' WHERE id = %s", [expired.run_id])
         session.execute("UPDATE job_runs SET status = 'queued', finished_at = NULL WHERE id = %s", [kept])
         assert claimed_by(store, "here") == {free}
@@ -89,7 +89,7 @@ def test_what_another_transaction_changes_at_this_moment_is_not_claimed_recovere
 
 
 @pytest.mark.promise("P7")
-def test_a_quarantined_run_is_claimed_only_by_a_claim_that_asks_for_it(store: Store, database: Database) -> None:
+def test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone(store: Store, database: Database) -> None:
     """One that falls due while a tick is at work must not be taken along with the others."""
     at = database.now() - LEASE
     (quarantined,) = insert_runs(database, 1, "known", run_at=at, lease_expiries=2, attempts=2, priority=9)
@@ -101,7 +101,7 @@ def test_a_quarantined_run_is_claimed_only_by_a_claim_that_asks_for_it(store: St
 
 @postgresql_only
 @pytest.mark.promise("P1", on="postgresql")
-def test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried(
+def test_run_is_not_pruned_after_its_retry_was_confirmed(
     open_store: Callable[[], Store], database: PostgresDatabase
 ) -> None:
     """The retry comes between the moment when a run is found to be old and the one when it is deleted."""
@@ -127,9 +127,7 @@ def test_a_run_is_not_pruned_after_a_person_was_told_that_it_is_retried(
 
 @postgresql_only
 @pytest.mark.promise("P2", on="postgresql")
-def test_what_is_about_to_be_replaced_is_not_claimed_any_more(
-    open_store: Callable[[], Store], database: PostgresDatabase
-) -> None:
+def test_run_being_replaced_is_not_claimed(open_store: Callable[[], Store], database: PostgresDatabase) -> None:
     """Another host's claim comes between the moment when a run is found to wait and the one when it is cancelled."""
     definition_id = insert_definition(database)
     # The first of its definition: it may be claimed.
@@ -153,7 +151,7 @@ def test_what_is_about_to_be_replaced_is_not_claimed_any_more(
 @postgresql_only
 @pytest.mark.promise("P2", "P6", on="postgresql")
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_a_database_whose_default_is_a_stricter_isolation_passes_over_what_has_changed_as_any_other(
+def test_stricter_default_isolation_skips_changed_rows_like_any_other(
     store: Store, database: PostgresDatabase, level: str
 ) -> None:
     """At those levels a row that changed since the transaction began is an error, and not just passed over."""
@@ -211,7 +209,7 @@ def test_a_slot_that_is_expanded_again_makes_no_second_run(store: Store, databas
 
 @postgresql_only
 @pytest.mark.promise("P14", on="postgresql")
-def test_a_run_that_costs_each_write_its_connection_costs_only_its_own(
+def test_run_that_breaks_the_connection_of_its_write_harms_no_other_run(
     store: Store, database: PostgresDatabase, tmp_path: Path
 ) -> None:
     """Which of a group it is, is not known: after a connection was lost each of them is written alone."""

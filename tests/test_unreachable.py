@@ -1,4 +1,4 @@
-"""A database that cannot be reached: one line within seconds, exit 69, and the password nowhere."""
+"""A database that cannot be reached: one line within seconds, exit 69, and the password is never shown."""
 
 import os
 import socket
@@ -70,12 +70,12 @@ def one_line(done: Completed, log: Path) -> str:
 @sqlite_only
 @pytest.mark.parametrize("url", WRONG_URLS.values(), ids=WRONG_URLS.keys())
 @pytest.mark.parametrize("words", [["tick"], ["status"]], ids=" ".join)
-def test_a_wrong_url_or_a_host_that_is_not_there(jobrunner: Commands, url: str, words: list[str]) -> None:
+def test_wrong_url_or_unknown_host_is_reported_in_one_line(jobrunner: Commands, url: str, words: list[str]) -> None:
     refused_in_time(jobrunner, url, *words)
 
 
 @postgresql_only
-def test_of_several_hosts_in_one_url_the_one_that_answers_is_used(
+def test_url_with_several_hosts_connects_to_the_one_that_answers(
     jobrunner: Commands, database: PostgresDatabase
 ) -> None:
     """As libpq reads it, for a server with a stand-by."""
@@ -95,7 +95,7 @@ def test_a_refused_connection_names_the_database(jobrunner: Commands, words: lis
 
 
 @sqlite_only
-def test_a_verbose_tick_does_not_tell_the_password_either(jobrunner: Commands) -> None:
+def test_verbose_tick_does_not_print_the_password(jobrunner: Commands) -> None:
     done = jobrunner("tick", "-v", env={"JOBRUNNER_DATABASE_URL": REFUSED}, check=False)
     assert done.returncode == 69
     assert PASSWORD not in done.stdout + done.stderr
@@ -103,7 +103,7 @@ def test_a_verbose_tick_does_not_tell_the_password_either(jobrunner: Commands) -
 
 
 @sqlite_only
-def test_a_log_file_hears_of_it_too(jobrunner: Commands, tmp_path: Path) -> None:
+def test_unreachable_database_is_also_written_to_the_log_file(jobrunner: Commands, tmp_path: Path) -> None:
     log = tmp_path / "log"
     jobrunner("tick", "--log-file", log, env={"JOBRUNNER_DATABASE_URL": REFUSED}, check=False)
     assert '"result": "failed"' in log.read_text()
@@ -166,7 +166,9 @@ def odd_server(request: pytest.FixtureRequest) -> Iterator[str]:
     ids=lambda answer: answer.__name__,
 )
 @pytest.mark.parametrize("words", [["tick"], ["status"]], ids=" ".join)
-def test_a_host_that_is_no_working_server(jobrunner: Commands, odd_server: str, words: list[str]) -> None:
+def test_host_without_a_working_server_is_reported_in_one_line(
+    jobrunner: Commands, odd_server: str, words: list[str]
+) -> None:
     refused_in_time(jobrunner, odd_server, *words)
 
 

@@ -1,4 +1,4 @@
-"""A command forked from the warm starter is to a test the same as the installed script, its start aside."""
+"""A command forked from the warm starter behaves like the installed script, except for its start."""
 
 import os
 import re
@@ -43,7 +43,7 @@ CHANGING = re.compile(
 
 
 def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, int, str, str]:
-    """What a command said, without what is another at each call."""
+    """The output of a command, without the parts that differ at each call."""
 
     def lasting(text: str) -> str:
         for place in places:
@@ -55,7 +55,7 @@ def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, 
 
 
 @sqlite_only
-def test_warm_command_and_script_say_the_same(jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path) -> None:
+def test_warm_command_and_script_print_the_same(jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path) -> None:
     answers = []
     for cold in (True, False):
         copy = tmp_path / f"{cold}.db"
@@ -94,7 +94,7 @@ def facts(process: "subprocess.Popen[str]") -> dict[str, object]:
     }
 
 
-def test_warm_tick_is_to_the_kernel_what_the_script_is(jobrunner: Commands, app: App) -> None:
+def test_warm_tick_has_the_same_process_attributes_as_the_script(jobrunner: Commands, app: App) -> None:
     found = []
     for cold in (True, False):
         run_id = jobrunner.enqueue("wait_for", {"path": str(app.path(f"go {cold}"))})

@@ -105,13 +105,13 @@ def former_runs(database: Database, wanted: Declared) -> list[Former]:
 def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
     reconcile.hold(connection)
     difference = _compared(connection, wanted, lock=True)
-    asked = partial(plan, payload_limit=wanted.payload_limit)
-    edits.mark_removed(connection, difference.gone, asked, actor)
+    plan_due = partial(plan, payload_limit=wanted.payload_limit)
+    edits.mark_removed(connection, difference.gone, plan_due, actor)
     for each in difference.edited:
-        edits.redeclare(connection, each.row, each.declaration, asked, actor)
+        edits.redeclare(connection, each.row, each.declaration, plan_due, actor)
     for row, declaration in difference.back:
-        edits.restore(connection, row, declaration, asked, actor)
-    taken = reconcile.add(connection, difference.new, asked, actor)
+        edits.restore(connection, row, declaration, plan_due, actor)
+    taken = reconcile.add(connection, difference.new, plan_due, actor)
     for declaration in difference.new:
         if declaration.name in taken:
             raise _taken(declaration)

@@ -127,10 +127,10 @@ def _lines(difference: Difference, is_dry: bool) -> Iterator[str]:
     for source, count in sorted(difference.left.items()):
         yield (
             f"{count} of {SOURCE_NAMES[source]} left alone: this host does not have that source;"
-            f" if nobody has: jobrunner apply --gone {source}"
+            f" if no host has it any more, run: jobrunner apply --gone {source}"
         )
     for application, count in sorted(difference.others.items()):
-        whose = f"of the application {visible(application)}" if application else "that no application has named its own"
+        whose = f"of the application {visible(application)}" if application else "of no application"
         yield f"{count} {whose} left alone"
     counted = {
         "added": len(difference.new) + len(difference.back),

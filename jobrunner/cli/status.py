@@ -12,9 +12,9 @@ from jobrunner.cli import environment, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.settings.config import Config
-from jobrunner.store import queries
+from jobrunner.store import overview
 from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.queries import DeadRun, FailingRun, State
+from jobrunner.store.overview import DeadRun, FailingRun, State
 from jobrunner.text import visible
 
 
@@ -25,7 +25,7 @@ def status(as_json: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
-    found = database.read(lambda connection: queries.status(connection, known))
+    found = database.read(lambda connection: overview.status(connection, known))
     problems = {"handlers_problem": problem, "state_problem": session.problem_of_state(config)}
     if as_json:
         render.echo_json({"database": database.location.label, **vars(found), **problems})
@@ -35,7 +35,8 @@ def status(as_json: bool) -> None:
 
 def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:
     click.echo(f"database   {visible(database)}")
-    click.echo("runs       " + "  ".join(f"{name} {count}" for name, count in found.runs.items()))
+    counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
+    click.echo("runs       " + "  ".join(counts))
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
     click.echo(f"due now    {found.due}{since}")

@@ -1,1 +1,1 @@
-"""Leaving crontab behind: reading a crontab, what its lines become here, and the one line that stays in it."""
+"""Imports a crontab: reads it, converts its lines to jobs, and writes the one line that stays in it."""

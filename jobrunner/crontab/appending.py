@@ -1,4 +1,4 @@
-"""Adds imported jobs to a ``jobrunner.toml``, all of them or none, without touching what stands in it."""
+"""Adds imported jobs to a ``jobrunner.toml``: all of them or none. The present text of the file does not change."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from jobrunner.settings import toml_file
 from jobrunner.settings.toml_schedules import declarations
 
 
-def beside(found: Takeover, path: Path) -> Takeover:
-    """Without the jobs that the file has already, and the others under names that are free in it."""
+def without_known(found: Takeover, path: Path) -> Takeover:
+    """Remove the jobs that the file already has, and give the others names that are free in it."""
     if not path.exists():
         return found
     file = toml_file.read(path)
-    there = [_likeness(name, file) for name in file.commands]
-    known = [job for job in found.jobs if _likeness_of(job) in there]
+    present = [_content_in(file, name) for name in file.commands]
+    known = [job for job in found.jobs if _content(job) in present]
     fresh = name_jobs([job for job in found.jobs if job not in known], {*file.commands, *file.schedules})
     before = {job.line: job.name for job in found.jobs}
-    told = {job.line: f"{job.name}: in {path} already, and left as it is" for job in known}
-    remarks = {each.line: each for each in found.remarks}
-    for job in fresh:
-        told[job.line] = job.name + remarks[job.line].text.removeprefix(before[job.line])
-    said = [replace(each, text=told.get(each.line, each.text)) for each in found.remarks]
-    return replace(found, jobs=tuple(fresh), remarks=tuple(said), known=len(known))
+    texts = {each.line: each.text for each in found.remarks}
+    texts |= {job.line: f"{job.name}: already in {path}, not changed" for job in known}
+    texts |= {job.line: job.name + texts[job.line].removeprefix(before[job.line]) for job in fresh}
+    remarks = tuple(replace(each, text=texts[each.line]) for each in found.remarks)
+    return replace(found, jobs=tuple(fresh), remarks=remarks, known=len(known))
 
 
-def _likeness(name: str, file: toml_file.JobFile) -> tuple[object, ...]:
+def _content_in(file: toml_file.JobFile, name: str) -> tuple[object, ...]:
     command, schedule = file.commands[name], file.schedules.get(name)
     if schedule is None:
         return ()
@@ -42,23 +41,23 @@ def _likeness(name: str, file: toml_file.JobFile) -> tuple[object, ...]:
     return command.argv, command.stdin, command.cwd, dict(command.env), *when
 
 
-def _likeness_of(job: Job) -> tuple[object, ...]:
+def _content(job: Job) -> tuple[object, ...]:
     return job.argv, job.stdin, Path(job.cwd), dict(job.env), job.schedule, job.timezone
 
 
 def append(path: Path, text: str, names: Collection[str]) -> None:
-    """Put the text at the file's end; the file is made where there is none, for its owner alone.
+    """Append the text to the file. A new file can be read by its owner only.
 
-    Raises JobrunnerError where the file has one of the names already; then, and on every other error, it is as it was.
+    Raises JobrunnerError if the file already has one of the names. After any error the file is unchanged.
     """
-    # What a link names is written, and the link stays.
+    # Write the target of a symbolic link, and keep the link.
     path = path.resolve()
     old = b""
     if path.exists():
-        there = toml_file.read(path)
-        if taken := sorted(set(names) & (set(there.commands) | set(there.schedules))):
+        present = toml_file.read(path)
+        if taken := sorted(set(names) & (set(present.commands) | set(present.schedules))):
             raise JobrunnerError(
-                f"{path} has {', '.join(taken)} already, so nothing was written; print the entries without --output,"
+                f"{path} already has {', '.join(taken)}, so nothing was written; print the entries without --output,"
                 " and give them other names"
             )
         old = path.read_bytes()
@@ -76,7 +75,7 @@ def append(path: Path, text: str, names: Collection[str]) -> None:
 
 
 def _drafted(data: bytes, folder: Path) -> Path:
-    """A file in the folder that is known to be readable as a configuration."""
+    """Write a new file in the folder, and check that it is a valid configuration."""
     descriptor, name = tempfile.mkstemp(prefix=".jobrunner-import-", suffix=".toml", dir=folder)
     draft = Path(name)
     try:

@@ -1,7 +1,7 @@
-"""What each line of a crontab becomes: a job of ``jobrunner.toml``, a part of one, or a remark that says why not. Pure.
+"""Converts each line of a crontab: to a job of ``jobrunner.toml``, a part of one, or a remark with the reason. Pure.
 
-A job that worked under cron must work here: what cron gave it (its folder, its variables, an empty standard input, as
-long as it takes, one attempt, beside its own last run) is written into each job, for a person to take away.
+A job that worked under cron must work here. So each job states what cron gave it: folder, variables, an empty standard
+input, no time limit, one attempt, and runs that may overlap. A person can remove these later.
 """
 
 from __future__ import annotations
@@ -15,47 +15,45 @@ from jobrunner.crontab.parse import Blank, Comment, Crontab, Entry, Unreadable, 
 from jobrunner.crontab.takeover import Host, Job, Remark, Takeover
 from jobrunner.errors import BadSchedule, ConfigurationError
 from jobrunner.jobs import commands
-from jobrunner.schedules.cron_fields import ours_in
+from jobrunner.schedules.cron_fields import extension_in
 from jobrunner.schedules.recurrence import Recurrence
 
 _PATH = "/usr/bin:/bin"
 _HINTS = (
     (
         re.compile(r"^(\[|test|command) [^;|]*&&"),
-        "where its test says no, that is an exit status of 1 and a failed run: better `if …; then …; fi`",
+        "if its test is false, the exit status is 1 and the run fails; better write `if …; then …; fi`",
     ),
-    (re.compile(r"(?<!&)&[ \t]*$"), "what it leaves in the background ends with the run"),
+    (re.compile(r"(?<!&)&[ \t]*$"), "a process that it leaves in the background ends with the run"),
 )
 _NOT_FOR_JOBS = frozenset(("CRON_TZ", "LOGNAME"))
 
 
 def take_over(crontab: Crontab, host: Host) -> Takeover:
-    """Say of every line what becomes of it."""
-    said = descriptions(crontab)
-    taking = _Taking(host)
+    """Convert every line of the crontab."""
+    described = descriptions(crontab)
+    converter = _Converter(host)
     for line in crontab.lines:
         if isinstance(line, Variable):
-            taking.variable(line)
+            converter.variable(line)
         elif isinstance(line, Entry):
-            taking.entry(line, said[line.number][0] if line.number in said else None)
+            converter.entry(line, described[line.number][0] if line.number in described else None)
         elif isinstance(line, Unreadable):
-            taking.refuse(line.number, line.reason)
-    jobs = name_jobs(taking.jobs)
-    taken = {job.line: job.name for job in jobs}
-    remarks = [
-        replace(each, text=f"{taken[each.line]}{each.text}") if each.line in taken else each for each in taking.remarks
-    ]
+            converter.refuse(line.number, line.reason)
+    jobs = name_jobs(converter.jobs)
+    names = {job.line: job.name for job in jobs}
+    remarks = [replace(each, text=f"{names.get(each.line, '')}{each.text}") for each in converter.remarks]
     return Takeover(
         jobs=tuple(jobs),
         remarks=tuple(remarks),
         comments=tuple(line.number for line in crontab.lines if isinstance(line, Comment)),
-        described=tuple(number for line in taken if line in said for number in said[line][1]),
+        described=tuple(number for line in names if line in described for number in described[line][1]),
         blank=sum(isinstance(line, Blank) for line in crontab.lines),
     )
 
 
-class _Taking:
-    """Goes down the lines, with the variables that hold from there on."""
+class _Converter:
+    """Converts line by line, and keeps the variables for the lines below."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -64,7 +62,7 @@ class _Taking:
         self.remarks: list[Remark] = []
 
     def refuse(self, line: int, reason: str) -> None:
-        self.remarks.append(Remark(line, f"not taken over: {reason}", is_refusal=True))
+        self.remarks.append(Remark(line, f"not imported: {reason}", is_refusal=True))
 
     def variable(self, line: Variable) -> None:
         self._variables[line.name] = line.value
@@ -74,13 +72,13 @@ class _Taking:
         if line.user not in (None, self._host.user):
             self.refuse(
                 line.number,
-                f"it runs as {line.user}, and a job here runs as the user of the tick, {self._host.user}; import it for"
-                f" a tick of that user's: --user {line.user}",
+                f"it runs as {line.user}, but a job runs as the user of the tick, {self._host.user}; import it for a"
+                f" tick of that user: --user {line.user}",
             )
             return
         try:
             recurrence = Recurrence.parse(line.schedule, self._variables.get("CRON_TZ", self._host.timezone))
-            _check_is_crons(line.schedule)
+            _check_known_to_cron(line.schedule)
             job, why = self._job(line, recurrence)
         except (BadSchedule, ConfigurationError) as error:
             self.refuse(line.number, str(error))
@@ -89,54 +87,54 @@ class _Taking:
         self.remarks.append(Remark(line.number, why))
 
     def _job(self, line: Entry, recurrence: Recurrence) -> tuple[Job, str]:
-        """The job, and what a person should know about it: with the very text that cron gives to its shell."""
+        """The job, with exactly the text that cron gives to the shell, and notes for a person."""
         command, stdin = without_input(line.command)
         if not command.strip():
-            raise ConfigurationError("there is no command in front of its %")
-        home = said = self._variables.get("HOME", self._host.home)
+            raise ConfigurationError("there is no command before its %")
+        home = wanted = self._variables.get("HOME", self._host.home)
         if not self._host.is_folder(home):
-            # To cron that is nothing to stop for.
+            # Cron runs the job in this case, too.
             home = "/"
         env = {"PATH": _PATH} | {n: value for n, value in self._variables.items() if n not in _NOT_FOR_JOBS}
         shell = env.get("SHELL", commands.SHELL)
         _check_placeholders(command, shell)
         notes = [note for pattern, note in _HINTS if pattern.search(command)]
         if shell != commands.SHELL:
-            notes.append(f"through {shell}")
+            notes.append(f"run by {shell}")
         if stdin:
-            notes.append("standard input is what followed the %")
-        if home != said:
-            notes.append(f'in cwd = "/", since there is no home folder {said}')
+            notes.append("its standard input is the text after the %")
+        if home != wanted:
+            notes.append(f'with cwd = "/", because there is no home folder {wanted}')
         job = Job(line.number, recurrence.expression, recurrence.timezone, command, stdin, home, env, shell)
         return job, "".join(f"; {note}" for note in notes)
 
 
-def _check_is_crons(schedule: str) -> None:
-    if item := ours_in(schedule):
-        # Debian's stops reading a field at the #, and refuses a file with the others.
-        meant = f"reads {item} as {item.partition('#')[0]}, each week" if "#" in item else f"does not know {item}"
-        raise BadSchedule(f"cron {meant}; write what is meant into jobrunner.toml, where {item} is what it says")
+def _check_known_to_cron(schedule: str) -> None:
+    if item := extension_in(schedule):
+        # Debian's cron stops reading a field at the #, and refuses a file with another extension.
+        reading = f"reads {item} as {item.partition('#')[0]}, each week" if "#" in item else f"does not know {item}"
+        raise BadSchedule(f"cron {reading}, but jobrunner.toml knows it; write the schedule that you mean there")
 
 
 def _check_placeholders(command: str, shell: str) -> None:
     if found := commands.placeholders_in(command):
-        raise ConfigurationError(f"{{{found[0]}}} would be filled in here; put the command into a script")
+        raise ConfigurationError(f"{{{found[0]}}} would be replaced here; put the command into a script")
     if shell != commands.SHELL:
-        # It becomes an argument of a list.
+        # The command becomes one argument of a list.
         commands.check_argument(command)
 
 
 def _about(line: Variable) -> str:
     known = {
-        "MAILTO": "no mail is sent; what a job prints is kept: jobrunner show. The jobs below still see the variable",
-        "CRON_TZ": "the time zone of the jobs below (to Debian's cron it means nothing, to cronie it does)",
-        "TZ": "in the environment of the jobs below; as under cron it moves no schedule",
-        "LOGNAME": "left out; cron does not let it be set either",
+        "MAILTO": "no mail is sent; jobrunner show prints the output of a job. The jobs below still get the variable",
+        "CRON_TZ": "the time zone of the jobs below (cronie uses it, Debian's cron ignores it)",
+        "TZ": "in the environment of the jobs below; as under cron it changes no schedule",
+        "LOGNAME": "left out; cron does not allow to set it either",
         "RANDOM_DELAY": f'in the environment of the jobs below; to delay them write jitter = "{line.value}m" into each',
-        "HOME": "the folder of the jobs below, and in their environment",
-        "SHELL": "in the environment of the jobs below, and what they run through",
+        "HOME": "in the environment of the jobs below, and their folder",
+        "SHELL": "in the environment of the jobs below, and the shell that runs them",
     }
     text = known.get(line.name, "in the environment of the jobs below")
     if "$" in line.value:
-        text += "; as under cron its $ stands for itself"
+        text += "; as under cron its $ is not expanded"
     return text

@@ -1,4 +1,4 @@
-"""Which comments of a crontab say what the job below them is for. Pure."""
+"""Finds the comments of a crontab that describe the job below them. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def descriptions(crontab: Crontab) -> dict[int, tuple[str, list[int]]]:
-    """The paragraph of comments directly above each job: by its line the text, and the lines that it is made of."""
+    """By the line of each job: the text of the comments directly above it, and their lines."""
     found = {}
     paragraph: list[Comment] = []
     for line in crontab.lines:
-        if isinstance(line, Comment) and _says_something(line):
+        if isinstance(line, Comment) and _is_description(line):
             paragraph.append(line)
             continue
         if isinstance(line, Entry) and paragraph:
@@ -32,8 +32,8 @@ def descriptions(crontab: Crontab) -> dict[int, tuple[str, list[int]]]:
     return found
 
 
-def _says_something(comment: Comment) -> bool:
-    """Not an empty line, a ruler, the names of the columns, nor a line that was switched off."""
+def _is_description(comment: Comment) -> bool:
+    """Whether it is not empty, no ruler, no column names and no disabled line."""
     text = comment.text
     if not _LETTER.search(text) or _names_fields(text):
         return False
@@ -49,7 +49,7 @@ def _names_fields(text: str) -> bool:
     if _DAY_OF_MONTH.search(text):
         return True
     words = _WORD.findall(text.lower())
-    # Each is looked for behind the one before it: the iterator goes on from there.
+    # In this order: each search goes on after the word that the one before has found.
     return any(all(each in left for each in names) for names in _NAMES_OF_FIELDS for left in [iter(words)])
 
 

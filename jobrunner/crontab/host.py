@@ -1,4 +1,4 @@
-"""What this host knows of crontabs: whose home is where, cron's time zone, which form a file has, and the program."""
+"""What an import must know about this host: homes, cron's time zone, the form of a file; and the program crontab."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import one_line
 
 _EVERYWHERE = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Debian's, cronie's and macOS' words; then BusyBox'.
+# The message of Debian, cronie and macOS; then that of BusyBox.
 _NONE_YET = re.compile(rb"no crontab for |can't open '[^']*': No such file", re.IGNORECASE)
-_PATIENCE_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 
 
 def this_host(user: str | None, timezone: str | None) -> Host:
@@ -35,7 +35,7 @@ def this_host(user: str | None, timezone: str | None) -> Host:
 
 
 def crons_timezone() -> str:
-    """The name of the system's time zone, which cron goes by; UTC where the system has none."""
+    """The name of the system's time zone, which cron uses; UTC if it has none."""
     _, _, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
     try:
         named = name or Path("/etc/timezone").read_text(encoding="ascii").strip()
@@ -43,13 +43,13 @@ def crons_timezone() -> str:
     except (OSError, ValueError, BadSchedule):
         if os.path.exists("/etc/localtime"):
             raise UsageError(
-                "the system's time zone has no name; give cron's with --timezone, e.g. Europe/Berlin"
+                "the system's time zone has no name; give it with --timezone, e.g. Europe/Berlin"
             ) from None
         return "UTC"
 
 
 def has_users(path: Path | None, data: bytes) -> bool:
-    """Whether a user stands before each command: by the file's place, else where its lines leave no doubt."""
+    """Whether each line names a user: known from the path of the file, else only if no other reading is possible."""
     place = "" if path is None else os.path.abspath(path)
     if place == "/etc/crontab" or place.startswith("/etc/cron.d/"):
         return True
@@ -59,7 +59,7 @@ def has_users(path: Path | None, data: bytes) -> bool:
 
 
 def _can_only_be_user(name: str, command: str) -> bool:
-    # mail and backup are users of every Debian, and may be programs.
+    # mail and backup are users on every Debian, but may also be programs.
     if not _is_user(name) or shutil.which(name, path=_EVERYWHERE):
         return False
     return name == "root" or bool(shutil.which(command.split(maxsplit=1)[0], path=_EVERYWHERE))
@@ -74,9 +74,9 @@ def _is_user(name: str) -> bool:
 
 
 def change_crontab(change: Callable[[bytes], bytes]) -> bool:
-    """Put the changed crontab of this user in the place of the old one; False: nothing was to be changed.
+    """Change this user's crontab; False if there was nothing to change.
 
-    Raises JobrunnerError where it cannot be read or written; then the old one stays.
+    Raises JobrunnerError if it cannot be read or written; then the old one stays.
     """
     try:
         folder = pwd.getpwuid(os.getuid()).pw_dir
@@ -84,7 +84,7 @@ def change_crontab(change: Callable[[bytes], bytes]) -> bool:
         raise JobrunnerError(f"this host has no user {os.getuid()}, and so no crontab of that user") from None
     home = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # Two that install at once would each write what the other has not seen.
+        # Without this lock, one of two installs at the same time could undo the other.
         fcntl.flock(home, fcntl.LOCK_EX)
         old = _read_crontab()
         new = change(old)
@@ -92,7 +92,7 @@ def change_crontab(change: Callable[[bytes], bytes]) -> bool:
             return False
         done = _crontab("-", text=new)
         if done.returncode:
-            raise JobrunnerError(f"the crontab stays as it was; crontab says: {_said(done)}")
+            raise JobrunnerError(f"the crontab stays as it was; crontab says: {_message(done)}")
         return True
     finally:
         os.close(home)
@@ -104,8 +104,8 @@ def _read_crontab() -> bytes:
         return done.stdout
     if _NONE_YET.search(done.stderr):
         return b""
-    # Whatever that means: to write now could cost lines.
-    raise JobrunnerError(f"the crontab cannot be read, so nothing was written; crontab -l says: {_said(done)}")
+    # The reason is unknown, so writing now could delete lines.
+    raise JobrunnerError(f"the crontab cannot be read, so nothing was written; crontab -l says: {_message(done)}")
 
 
 def _crontab(argument: str, text: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -115,7 +115,7 @@ def _crontab(argument: str, text: bytes | None = None) -> subprocess.CompletedPr
             input=b"" if text is None else text,
             capture_output=True,
             env={**os.environ, "LC_ALL": "C"},
-            timeout=_PATIENCE_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
         )
     except FileNotFoundError:
         raise JobrunnerError(
@@ -125,5 +125,5 @@ def _crontab(argument: str, text: bytes | None = None) -> subprocess.CompletedPr
         raise JobrunnerError(f"the program crontab does not work: {error}") from None
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+def _message(done: subprocess.CompletedProcess[bytes]) -> str:
     return one_line(done.stderr.decode("utf-8", "replace")) or f"nothing, with exit status {done.returncode}"

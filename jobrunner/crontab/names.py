@@ -1,4 +1,4 @@
-"""Names for jobs that had none: after the program, then its first argument, then a number. Pure."""
+"""Names imported jobs: after the program, then its first argument, then a number. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)\}?", re.ASCII)
 _WORD = re.compile(r"""[^\s|&;<>(){}"'`$]+|&&|\|\||[|&;(){}]""")
 _ENDS_A_CALL = frozenset(("&&", "||", "|", "&", ";", "(", ")", "{", "}"))
 _BEFORE_A_CALL = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "exec"))
-# Their words would be taken for calls.
+# Words inside these would look like programs.
 _INSIDE = re.compile(r"'[^']*'|\"[^\"]*\"|\$\([^()]*\)|`[^`]*`")
-# They only lead to what the line is for, as do tests and the change of a folder.
-_IN_FRONT = frozenset(
+# Programs that start another program, after which the job is named.
+_WRAPPERS = frozenset(
     (
         *("nice", "ionice", "chrt", "env", "sudo", "su", "timeout", "flock", "nohup", "setsid", "time", "chronic"),
         *("systemd-cat", "sh", "bash", "dash", "perl", "python", "python3", "php", "ruby", "node"),
     )
 )
-_NOT_IT = frozenset(
+# A job is named after one of these only if the line has no other program.
+_MINOR = frozenset(
     ("[", "test", "cd", "sleep", "true", "false", ":", "export", "set", "umask", "command", ".", "source", "echo")
 )
 _LEADS = re.compile(r"[A-Za-z/.]")
@@ -32,7 +33,7 @@ _SUFFIX = re.compile(r"\.(sh|bash|py|pl|php|rb|js)$")
 
 
 def name_jobs(jobs: Sequence[Job], taken: Collection[str] = ()) -> list[Job]:
-    """The jobs with names that differ, also from those that are taken."""
+    """Give each job a name of its own that is not taken."""
     programs = [_program_and_argument(job) for job in jobs]
     names = [program for program, _ in programs]
     often = Counter(names)
@@ -43,7 +44,7 @@ def name_jobs(jobs: Sequence[Job], taken: Collection[str] = ()) -> list[Job]:
 
 
 def _free(name: str, seen: dict[str, int], wanted: set[str]) -> str:
-    # ``seen`` remembers the last number of each: a thousand of a name are not counted anew for each of them.
+    # ``seen`` has the last number of each name, so that a thousand jobs of one name are not counted again for each.
     free, number = name, seen.get(name, 1)
     while free in seen or (number > 1 and free in wanted):
         number += 1
@@ -54,11 +55,11 @@ def _free(name: str, seen: dict[str, int], wanted: set[str]) -> str:
 
 
 def _program_and_argument(job: Job) -> tuple[str, str]:
-    # By what the crontab says that it is, and never by the name of a variable.
+    # A job is named after the value of a variable, not after its name.
     text = _VARIABLE.sub(lambda match: job.env.get(match[1], " "), job.command)
     calls = _calls(_WORD.findall(_INSIDE.sub(" ", text)))
-    found = [words for words in map(_without_front, calls) if words and _plain(words[0])]
-    words = next((each for each in found if each[0] not in _NOT_IT), found[0] if found else ["job"])
+    found = [words for words in map(_without_wrappers, calls) if words and _plain(words[0])]
+    words = next((each for each in found if each[0] not in _MINOR), found[0] if found else ["job"])
     arguments = (_plain(word) for word in words[1:] if _LEADS.match(word))
     return _plain(words[0]), next((each for each in arguments if each), "")
 
@@ -74,18 +75,18 @@ def _calls(words: list[str]) -> Iterator[list[str]]:
     yield call
 
 
-def _without_front(words: list[str]) -> list[str]:
-    """What is left behind ``nice -n 10`` and the like."""
-    while words and (posixpath.basename(words[0]) in _IN_FRONT or "=" in words[0]):
-        words = list(dropwhile(_is_argument_in_front, words[1:]))
+def _without_wrappers(words: list[str]) -> list[str]:
+    """The words after ``nice -n 10`` and the like."""
+    while words and (posixpath.basename(words[0]) in _WRAPPERS or "=" in words[0]):
+        words = list(dropwhile(_is_wrapper_argument, words[1:]))
     return words
 
 
-def _is_argument_in_front(word: str) -> bool:
+def _is_wrapper_argument(word: str) -> bool:
     return word.startswith("-") or "=" in word or word[:1].isdigit()
 
 
 def _plain(word: str) -> str:
-    """A word as a part of a name: of a path the last name, of a file its stem."""
+    """A word as a part of a name: the last part of a path, without a script's suffix."""
     stem = _SUFFIX.sub("", posixpath.basename(word.rstrip("/")))
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem, flags=re.ASCII).strip("_-")[:60]

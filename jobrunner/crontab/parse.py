@@ -1,4 +1,4 @@
-"""Reads a crontab line by line as Debian's cron does; whatever a line is, it comes back with its number. Pure."""
+"""Reads a crontab line by line as Debian's cron does, and returns every line with its number. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = r"([^ \t]+)[ \t]+"
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """Nothing at all."""
+    """An empty line."""
 
     number: int
 
@@ -42,7 +42,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A job as it stands: the schedule is not checked, and each ``%`` in the command still is one."""
+    """A job. Its schedule is not checked, and each ``%`` in its command is kept."""
 
     number: int
     schedule: str
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What cron, too, would not take for any of the others."""
+    """A line that cron could not read either."""
 
     number: int
     reason: str
@@ -70,9 +70,9 @@ class Crontab:
 
 
 def read(data: bytes, *, has_user: bool) -> Crontab:
-    """The lines of a crontab, with a column for the user or without. Raises UsageError where it is none."""
+    """The lines of a crontab, with a column for the user or without. Raises UsageError if it is not one."""
     if len(data) > LARGEST_BYTES:
-        raise UsageError(f"it is larger than {LARGEST_BYTES} bytes, and no crontab")
+        raise UsageError(f"it is larger than {LARGEST_BYTES} bytes, so it is no crontab")
     if found := _BINARY.search(data):
         line = data.count(b"\n", 0, found.start()) + 1
         raise UsageError(f"there is a control character in line {line}, so it is no crontab")
@@ -87,7 +87,9 @@ def read(data: bytes, *, has_user: bool) -> Crontab:
         raws.pop()
     if any(raw.endswith(b"\r") for raw in raws):
         raws = [raw.removesuffix(b"\r") for raw in raws]
-        remarks.append("lines end as on Windows, which to cron is a letter more; they are read without it")
+        remarks.append(
+            "its lines end with a carriage return, as on Windows; cron would keep that character, here it is removed"
+        )
     return Crontab(tuple(_line(number, raw, has_user) for number, raw in enumerate(raws, 1)), tuple(remarks))
 
 
@@ -99,15 +101,15 @@ def parse(number: int, text: str, has_user: bool) -> Line:
     if text.startswith("#"):
         return Comment(number, text.lstrip("#").strip())
     if variable := _VARIABLE.fullmatch(text):
-        # Debian's cron cuts the end of a value even where it stands in quotes.
+        # Debian's cron removes blanks at the end of a value, even inside quotes.
         return Variable(number, _unquoted(variable[1]), _unquoted(variable[2] or variable[3] or "").rstrip())
     return _entry(number, text, has_user)
 
 
 def without_input(command: str) -> tuple[str, str]:
-    r"""The command of an entry, and what its line says of standard input: that begins after the first ``%``.
+    r"""Split an entry into its command and its standard input, which begins after the first ``%``.
 
-    Before it cron reads ``\%`` and ``\\`` as one letter; after it ``\%`` alone, and each other ``%`` is a new line.
+    Before it ``\%`` and ``\\`` are one character. After it only ``\%`` is, and each other ``%`` is a line break.
     """
     match = _BEFORE_INPUT.match(command)
     assert match
@@ -119,9 +121,9 @@ def _line(number: int, raw: bytes, has_user: bool) -> Line:
     try:
         return parse(number, raw.decode("utf-8"), has_user)
     except UnicodeDecodeError:
-        # A comment is only read by people, and before UTF-8 there was Latin-1.
+        # A comment is only for people, and an old one is often Latin-1.
         line = parse(number, raw.decode("latin-1"), has_user)
-    return line if isinstance(line, Comment) else Unreadable(number, "it is not UTF-8; write it so, and import again")
+    return line if isinstance(line, Comment) else Unreadable(number, "it is not UTF-8; convert it, and import again")
 
 
 def _unquoted(text: str) -> str:
@@ -129,7 +131,7 @@ def _unquoted(text: str) -> str:
 
 
 def _entry(number: int, text: str, has_user: bool) -> Line:
-    # Some crons: do not write this one to the system's log.
+    # A leading - tells some crons not to log the job.
     text = text.removeprefix("-")
     parts = 1 if text.startswith("@") else 5
     match = re.fullmatch(rf"{_WORD * (parts + has_user)}(.*)", text, re.DOTALL)
@@ -139,6 +141,6 @@ def _entry(number: int, text: str, has_user: bool) -> Line:
     command = match[parts + has_user + 1]
     if command.startswith(("*", "-")):
         what = "a sixth field" if command.startswith("*") else "an option for another cron"
-        return Unreadable(number, f"its command begins with {what}; leave that out, and import again")
+        return Unreadable(number, f"its command begins with {what}; remove that, and import again")
     schedule = " ".join(match[place] for place in range(1, parts + 1))
     return Entry(number, schedule, match[parts + 1] if has_user else None, command)

@@ -1,4 +1,4 @@
-"""What a person is told of an import: every line of the crontab is accounted for. Pure."""
+"""The report of an import, which accounts for every line of the crontab. Pure."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from jobrunner.text import visible
 
 
 def report(crontab: Crontab, takeover: Takeover) -> list[str]:
-    """A line for each remark, and the sum of all lines."""
-    said = [f"line {remark.line}: {remark.text}" for remark in takeover.remarks]
+    """A line for each remark, and the counts of all lines."""
+    shown = [f"line {remark.line}: {remark.text}" for remark in takeover.remarks]
     left = [number for number in takeover.comments if number not in takeover.described]
     if left:
-        said.append(f"{_listed(left)}: comment, left behind")
+        shown.append(f"{_listed(left)}: comment, not imported")
     if takeover.described:
-        said.append(f"{_listed(takeover.described)}: comment, the description of the job below")
-    said += [f"the file: {remark}" for remark in crontab.remarks]
-    return [*map(visible, said), _sum(crontab, takeover)]
+        shown.append(f"{_listed(takeover.described)}: comment, the description of the job below")
+    shown += [f"the file: {remark}" for remark in crontab.remarks]
+    return [*map(visible, shown), _counts(crontab, takeover)]
 
 
-def _sum(crontab: Crontab, takeover: Takeover) -> str:
+def _counts(crontab: Crontab, takeover: Takeover) -> str:
     variables = len(takeover.remarks) - len(takeover.jobs) - takeover.known - len(takeover.refused)
     counts = [
         _counted(len(takeover.jobs), "job"),
-        *([f"{takeover.known} there already"] if takeover.known else []),
-        f"{len(takeover.refused)} not taken over",
+        *([f"{takeover.known} already there"] if takeover.known else []),
+        f"{len(takeover.refused)} not imported",
         _counted(variables, "variable"),
         _counted(len(takeover.comments), "comment"),
         f"{takeover.blank} blank",

@@ -1,4 +1,4 @@
-"""What a crontab becomes here, as records: its host, its jobs, and a remark for each other line. Pure."""
+"""The records of an import: the host, the jobs, and remarks about the lines. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobrunner.jobs import commands
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Where the jobs will run. ``timezone`` is cron's; ``is_folder`` says whether a path is one."""
+    """Where the jobs will run. ``timezone`` is cron's; ``is_folder`` says whether a path is a folder."""
 
     user: str
     home: str
@@ -20,7 +20,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One entry of the file. ``command`` is the very text that cron gives to the shell."""
+    """One entry of the file. ``command`` is exactly the text that cron gives to the shell."""
 
     line: int
     schedule: str
@@ -35,7 +35,7 @@ class Job:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """What is started in the end."""
+        """The program that is started, and its arguments."""
         return (self.shell, "-c", self.command)
 
 
@@ -50,7 +50,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """All that became of a crontab. ``remarks`` has one for each line but comments and blank ones, in order."""
+    """The result of an import. ``remarks`` has one for each line in order, except comments and blank lines."""
 
     jobs: tuple[Job, ...]
     remarks: tuple[Remark, ...]
@@ -59,7 +59,7 @@ class Takeover:
     """The numbers of the comments that became descriptions; they are among ``comments``."""
     blank: int
     known: int = 0
-    """So many of the lines are jobs that were taken over before."""
+    """The number of jobs that an earlier import has added."""
 
     @property
     def refused(self) -> list[Remark]:

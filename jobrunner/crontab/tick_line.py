@@ -1,4 +1,4 @@
-"""The one line that stays in the crontab: how it is written, and how it is found again. Pure."""
+"""Writes the one line that stays in the crontab, and finds it again. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOST_CHARACTERS = 990  # Debian's cron cuts a command at 999
 
 
 def tick_line(words: Sequence[str], identity: str, *, sets_path: bool) -> str:
-    """The line of one installation, with the mark that tells it from another's.
+    """The line of one installation, with a mark that names the installation.
 
-    The mark is a comment of the shell at the line's end, so that whoever moves the line takes it along. ``sets_path``:
-    its own PATH, since cron's has no /usr/local/bin, and one in the crontab would be for other lines, too.
-    Raises ConfigurationError where cron would read another line than is meant.
+    The mark is a shell comment at the end, so that it stays with a line that is moved. ``sets_path`` sets PATH in the
+    line: cron's PATH lacks /usr/local/bin, and a variable of the crontab would change other lines, too.
+    Raises ConfigurationError if cron would read the line differently.
     """
     given = f"PATH={_PATH} " if sets_path else ""
     line = f"* * * * * {given}{shlex.join(words)}{_mark(identity)}".replace("%", "\\%")
@@ -31,8 +31,9 @@ def tick_line(words: Sequence[str], identity: str, *, sets_path: bool) -> str:
 
 
 def with_line(crontab: bytes, line: str, identity: str) -> bytes:
-    """The crontab with this line, in the place of this installation's older one, else at its end, and in front of a
-    ``MAILTO=""`` that would silence it. All other lines stay as they are.
+    """The crontab with this line in the place of the installation's old line, else at the end.
+
+    It stands before a ``MAILTO=""``, which would suppress its mail. All other lines stay unchanged.
     """
     lines = crontab.splitlines(keepends=True)
     others = [each for each in lines if not _is_ours(each, identity)]
@@ -44,7 +45,7 @@ def with_line(crontab: bytes, line: str, identity: str) -> bytes:
 
 
 def _where_mail_is_sent(lines: Sequence[bytes], place: int) -> int:
-    """This place, or that of the line above it that says ``MAILTO=""``: a mail is the tick's only alarm."""
+    """This place, or that of a ``MAILTO=""`` above it: under cron a mail is the only alarm of a tick."""
     silent_from = None
     for number, raw in enumerate(lines[:place]):
         line = parse(number, raw.decode("latin-1").rstrip("\r\n"), has_user=False)

@@ -13,13 +13,13 @@ from jobrunner.text import visible
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _HEAD = """\
 # From {source}
-# As under cron: as long as it takes, one attempt, beside its own last run, nothing made up for, and an empty standard
-# input. Take timeout, max_attempts, overlap, misfire or stdin away to have jobrunner's own ways.
+# As under cron: no time limit, one attempt, runs may overlap, missed slots get no run, standard input is empty.
+# Remove timeout, max_attempts, overlap, misfire or stdin to get jobrunner's defaults.
 """
 
 
 def write(jobs: Sequence[Job], source: str) -> str:
-    """The entries, each below a comment with the line that it comes from."""
+    """The entries, each after a comment with the number of its line."""
     return "\n".join([_HEAD.format(source=source), *map(_table, jobs)])
 
 
@@ -44,10 +44,10 @@ def _table(job: Job) -> str:
 
 
 def quoted(text: str) -> str:
-    """A TOML string: as it is, where that is easier to read."""
+    """A TOML string; a literal one if that is easier to read."""
     if ('"' in text or "\\" in text) and "'" not in text and visible(text) == text:
         return f"'{text}'"
-    # What acts on a terminal, or hides from who reads it there, stands as an escape.
+    # A character that acts on a terminal or is invisible is escaped.
     return "".join(
         each if visible(each) == each else f"\\u{ord(each):04x}" for each in json.dumps(text, ensure_ascii=False)
     )

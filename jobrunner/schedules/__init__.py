@@ -1,1 +1,1 @@
-"""When a job type runs by itself: recurrences, time zones, and which slots get a run. Pure."""
+"""Schedules: when they fire, in which time zone, and which slots get a run. Pure."""

@@ -1,7 +1,7 @@
-"""Reads the five fields of a schedule, and refuses, with the remedy, what cron would misread without a word.
+"""Reads the five fields of a schedule. It refuses what cron would silently misread, and says what to write instead.
 
-The grammar is Debian's, plus three day forms of our own: `L` and `LW` in day-of-month, `5L` and `mon#2` in
-day-of-week. Why each refusal exists is told in docs/adr/0007-debian-cron-instants.md.
+The grammar is Debian's, plus extensions for days: `L` and `LW` in day-of-month, `5L` and `mon#2` in day-of-week.
+docs/adr/0007-debian-cron-instants.md gives the reason for each refusal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobrunner.errors import BadSchedule
 
 _MAX_LENGTH = 1000
 
-# A fixed local reading to ask from, so that no answer depends on the day it is asked.
+# A fixed start for searches, so that no result depends on today's date.
 SOME_MIDNIGHT = datetime.fromisoformat("2000-01-01")
 
 ALIASES = {
@@ -28,14 +28,14 @@ ALIASES = {
     "@annually": "0 0 1 1 *",
 }
 
-# Spelled out: the calendar module of Python speaks the language of the locale.
+# Spelled out: the names in Python's calendar module depend on the locale.
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: n for n, name in enumerate(_MONTH_NAMES, 1)}
 _WEEKDAYS = {name: n for n, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
 
 _ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
-_OUR_WEEKDAYS = re.compile(rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.IGNORECASE | re.ASCII)
+_WEEKDAY_EXTENSIONS = re.compile(rf"[0-7]L|([0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class _Kind:
     title: str
     low: int
     high: int
-    wraps_at: int  # the last value before the field starts again: 6 for weekdays, where 7 is 0 once more
+    wraps_at: int  # the last value before the field wraps: 6 for weekdays, where 7 means 0
     names: dict[str, int]
-    ours: re.Pattern[str] | None = None
+    extensions: re.Pattern[str] | None = None
 
 
 _KINDS = (
@@ -55,14 +55,14 @@ _KINDS = (
     _Kind("hour", 0, 23, 23, {}),
     _Kind("day-of-month", 1, 31, 31, {}, re.compile(r"LW?", re.IGNORECASE | re.ASCII)),
     _Kind("month", 1, 12, 12, _MONTHS),
-    _Kind("day-of-week", 0, 7, 6, _WEEKDAYS, _OUR_WEEKDAYS),
+    _Kind("day-of-week", 0, 7, 6, _WEEKDAYS, _WEEKDAY_EXTENSIONS),
 )
 _ORDER = " ".join(kind.title for kind in _KINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A schedule that was read: five fields, aliases resolved, each known to be well formed."""
+    """Five well-formed fields; an alias is already replaced by its fields."""
 
     minute: str
     hour: str
@@ -76,7 +76,7 @@ class Fields:
 
     @property
     def days_only(self) -> str:
-        """The same days, at midnight. Day rules look at the day fields alone, so the days do not change."""
+        """The same days, at midnight. The days depend on the last three fields only."""
         return f"0 0 {self.day} {self.month} {self.weekday}"
 
     @property
@@ -87,7 +87,7 @@ class Fields:
 
 def read(expression: str) -> Fields:
     """The fields of `expression`. Raises BadSchedule, in one line, when it is not a schedule."""
-    # Asked before the cache, which cannot take a list or a dict.
+    # Checked before the cache, which cannot hash a list or a dict.
     if not isinstance(expression, str):
         raise refusal(expression, f"it must be text, not {type(expression).__name__}")
     return _read(expression)
@@ -116,17 +116,17 @@ def _without_idle_steps(kind: _Kind, part: str) -> str:
     return ",".join(items)
 
 
-def ours_in(expression: str) -> str | None:
-    """The first item that is ours alone, such as ``6#1`` or ``L``: no cron reads it as it looks."""
+def extension_in(expression: str) -> str | None:
+    """The first item that cron does not know, such as ``6#1`` or ``L``; None if there is none."""
     fields = read(expression)
     for kind, part in zip(_KINDS, (fields.minute, fields.hour, fields.day, fields.month, fields.weekday), strict=True):
-        if kind.ours and (found := next(filter(kind.ours.fullmatch, part.split(",")), None)):
+        if kind.extensions and (found := next(filter(kind.extensions.fullmatch, part.split(",")), None)):
             return found
     return None
 
 
 def quoted(text: object) -> str:
-    """`text` fit for one line of an error: control characters escaped, cut when long."""
+    """`text` for one line of an error message: control characters are escaped, long text is cut."""
     shown = ascii(text)
     return shown if len(shown) <= 80 else f"{shown[:76]}..."
 
@@ -138,14 +138,13 @@ def refusal(expression: object, reason: str) -> BadSchedule:
 
 def _split(expression: str) -> list[str]:
     must_be_plain(expression)
-    # Blanks and tabs only: str.split() alone would also split at separators that cron does not know.
-    parts = expression.replace("\t", " ").split()
+    parts = expression.split()
     if not parts:
         raise refusal(expression, "it is empty; write five fields such as '0 2 * * *', '@daily' or 'every 10m'")
     if parts[0].startswith("@"):
         return _alias(expression, parts)
     if "=" in parts[0]:
-        raise refusal(expression, "variables have no place in it; the zone goes into the timezone setting")
+        raise refusal(expression, "a schedule has no variables; write the zone into timezone")
     if len(parts) != 5:
         raise refusal(
             expression,
@@ -156,14 +155,14 @@ def _split(expression: str) -> list[str]:
 
 
 def must_be_plain(expression: str) -> None:
-    """Raise BadSchedule for what is no line of plain characters."""
+    """Raise BadSchedule unless the text is one line of plain ASCII characters."""
     if len(expression) > _MAX_LENGTH:
-        raise refusal(expression, f"it has {len(expression)} characters, at most {_MAX_LENGTH} are read")
+        raise refusal(expression, f"it has {len(expression)} characters; at most {_MAX_LENGTH} are allowed")
     for character in expression:
         if character in "\r\n":
             raise refusal(expression, "it must be one line; remove the line break")
         if not (character == "\t" or " " <= character <= "~"):
-            raise refusal(expression, f"only plain ASCII characters are read; replace {quoted(character)}")
+            raise refusal(expression, f"only plain ASCII characters are allowed; replace {quoted(character)}")
 
 
 def _alias(expression: str, parts: list[str]) -> list[str]:
@@ -171,24 +170,24 @@ def _alias(expression: str, parts: list[str]) -> list[str]:
     if name == "@reboot":
         raise refusal(
             expression,
-            "@reboot is no time, and a tick cannot know of a restart;"
+            "@reboot is not a time, and a tick cannot notice a restart;"
             " put '@reboot jobrunner enqueue TYPE' into the crontab itself",
         )
     if name == "@every":
         length = quoted(f"every {' '.join(parts[1:2]) or '10m'}")
-        raise refusal(expression, f"an interval stands without the @; write {length}")
+        raise refusal(expression, f"an interval has no @; write {length}")
     if name not in ALIASES:
         raise refusal(expression, f"{quoted(parts[0])} is unknown; write 5 fields or {', '.join(ALIASES)}")
     if len(parts) > 1:
-        raise refusal(expression, f"{name} stands alone; remove what follows it")
+        raise refusal(expression, f"nothing may follow {name}; remove the rest")
     return ALIASES[name].split()
 
 
 def _complaint(kind: _Kind, item: str) -> str | None:
-    """Why `item` is refused, and what to write instead; None when cron reads it as it looks."""
+    """Why `item` is refused, and what to write instead; None if it is correct."""
     if not item:
-        return "a list has an empty place; write it without the stray comma"
-    if kind.ours and kind.ours.fullmatch(item):
+        return "a list has an empty item; remove the extra comma"
+    if kind.extensions and kind.extensions.fullmatch(item):
         return None
     match = _ITEM.fullmatch(item)
     if match is None:
@@ -217,13 +216,13 @@ def _wrong_value(kind: _Kind, value: str) -> str | None:
 def _wrong_step(kind: _Kind, first: str | None, last: str | None, step: str) -> str | None:
     most = kind.wraps_at - kind.low + 1
     if int(step) == 0:
-        return "a step of 0 leads nowhere; write a step of 1 or more"
+        return "a step cannot be 0; write a step of 1 or more"
     if first is not None and last is None:
         # Debian refuses 5/15, others read it as 5 and drop the rest, others again as 5-59/15.
-        return f"a step needs a range to walk through; write {first}-{kind.wraps_at}/{step[:9]}"
+        return f"a step needs a range; write {first}-{kind.wraps_at}/{step[:9]}"
     if int(step) > most:
         # */90 reads like "every 90 minutes" and would be minute 0 of every hour.
-        return f"a step of {step[:9]} never takes a second step; write at most {most}"
+        return f"a step of {step[:9]} is longer than the field; write at most {most}"
     return None
 
 
@@ -232,7 +231,7 @@ def _number(kind: _Kind, value: str) -> int:
 
 
 def _wrapped(kind: _Kind, first: str, last: str) -> str:
-    """The list that says what a backward range such as 22-2 means."""
+    """The list that means what a backward range such as 22-2 was meant to say."""
     start, end = _number(kind, first), _number(kind, last)
     if kind.wraps_at == 6 and end == 0:
         return f"{start}-7"
@@ -243,8 +242,8 @@ def _wrapped(kind: _Kind, first: str, last: str) -> str:
 def _forms(kind: _Kind) -> str:
     low, high = kind.low, kind.high
     names = f" or names such as {next(iter(kind.names))}" if kind.names else ""
-    ours = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(kind.title, "")
-    return f"write numbers {low} to {high}{names}, a list 1,3, a range 1-5, a step */2 or 1-5/2{ours}"
+    extensions = {"day-of-month": ", L or LW", "day-of-week": ", mon#2 or 5L"}.get(kind.title, "")
+    return f"write numbers {low} to {high}{names}, a list 1,3, a range 1-5, a step */2 or 1-5/2{extensions}"
 
 
 def _must_fire(expression: str, fields: Fields) -> None:

@@ -1,8 +1,8 @@
 """The slots of five fields in a zone, by the rule of Debian's cron (docs/adr/0007-debian-cron-instants.md).
 
-Between two changes of its offset, a zone's clock is an ordinary clock, so cronsim is asked on local readings without a
-zone, one stretch of constant offset at a time. Only the seams between stretches know about daylight saving. Nothing is
-kept from question to question: a tick that asks once a minute and one that asks once a month see the same slots.
+Between two clock changes the UTC offset of a zone is constant. For each range of constant offset, cronsim gets local
+times without a zone; only the code at the borders of the ranges handles daylight saving. No state is kept between two
+calls, so a tick that asks once a minute and one that asks once a month get the same slots.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from jobrunner.schedules.cron_fields import SOME_MIDNIGHT, Fields
 
 HORIZON = timedelta(days=366 * 50)
 
-# Far enough back to see the shift whose repeated hours still hold `after`.
+# Far enough back to find the clock change whose repeated hours contain `after`.
 _LOOK_BACK = timedelta(hours=4)
-# No zone is further from UTC than this, so a slot lies within it of the reading that named it.
+# No zone is further from UTC than this, so a slot and its local time never differ by more.
 _REACH = timedelta(days=2)
 _WINDOW = timedelta(days=100)
 _INSTANT_BEFORE = timedelta(microseconds=1)
 _DAY, _YEAR = timedelta(days=1), timedelta(days=366)
-# Capacity for the look back, for the reach and for local clocks at both ends of the calendar.
+# These leave space for _LOOK_BACK, _REACH and local times at both ends of the calendar.
 EARLIEST = datetime(1, 1, 10, tzinfo=UTC)
 LATEST = datetime(9999, 12, 20, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class CronSlots:
-    """What five fields name in a zone. All instants are in UTC, and lie between EARLIEST and LATEST."""
+    """The slots of five fields in a zone. All instants are in UTC, between EARLIEST and LATEST."""
 
     fields: Fields
     zone: tzinfo
@@ -46,7 +46,7 @@ class CronSlots:
             reading = next(readings(self.fields.text, low, high), None)
             if reading is None:
                 return None
-            # Most schedules are sparse: jump near the next reading and look closely only there.
+            # Most schedules are sparse: jump near the next local time and search only around it.
             begin = max(after, reading.replace(tzinfo=UTC) - _REACH)
             end = begin + 3 * _REACH
             for slot in self._each(begin, end):
@@ -81,27 +81,27 @@ class CronSlots:
         """First, last and number of the slots in (after, until]; None where there is none."""
         first = last = None
         count = 0
-        for stretch in _stretches(self.fields.fixed_time, self.zone, after, until):
-            found = _tally(self.fields, stretch)
+        for local in _ranges(self.fields.fixed_time, self.zone, after, until):
+            found = _tally(self.fields, local)
             if found is not None:
                 first, last, count = (first or found[0], found[1], count + found[2])
         return None if first is None or last is None else (first, last, count)
 
     def shortest_interval(self) -> timedelta:
-        """The least time from one slot to the next, on a clock that never shifts; a year where that is longer."""
+        """The least time from one slot to the next, without clock changes; at most a year."""
         return _shortest_interval(self.fields)
 
     def _each(self, after: datetime, until: datetime) -> Iterator[datetime]:
-        for stretch in _stretches(self.fields.fixed_time, self.zone, after, until):
-            for reading in readings(self.fields.text, stretch.low, stretch.high):
-                yield stretch.instant(reading)
-                if stretch.all_at:
+        for local in _ranges(self.fields.fixed_time, self.zone, after, until):
+            for reading in readings(self.fields.text, local.low, local.high):
+                yield local.instant(reading)
+                if local.all_at:
                     break
 
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Local readings in (low, high] on a clock `offset` ahead of UTC. If `all_at`, all fire then, once."""
+    """Local times in (low, high] on a clock `offset` ahead of UTC. With `all_at`, all together fire once, then."""
 
     low: datetime
     high: datetime
@@ -112,8 +112,8 @@ class _Range:
         return self.all_at or (reading - self.offset).replace(tzinfo=UTC)
 
 
-def _stretches(fixed_time: bool, zone: tzinfo, after: datetime, until: datetime) -> Iterator[_Range]:
-    """The readings that belong to (after, until], in order, cut where the offset changes."""
+def _ranges(fixed_time: bool, zone: tzinfo, after: datetime, until: datetime) -> Iterator[_Range]:
+    """The local times that belong to (after, until], in order, cut where the offset changes."""
     begin = min(after, until) - _LOOK_BACK
     offset = timezones.offset_at(zone, begin)
     low = timezones.reading(begin, offset)
@@ -122,7 +122,7 @@ def _stretches(fixed_time: bool, zone: tzinfo, after: datetime, until: datetime)
         offset = change.new
         low = timezones.reading(change.at, change.new) - _INSTANT_BEFORE
         if fixed_time and change.repeats:
-            # The second pass is silent: what counts next is the reading that the first pass had not reached.
+            # Nothing fires in the second pass: go on with the first local time that the first pass did not reach.
             low = timezones.reading(change.at, change.old) - _INSTANT_BEFORE
         elif fixed_time and change.skips:
             skipped, low = timezones.reading(change.at, change.old), timezones.reading(change.at, change.new)
@@ -138,7 +138,7 @@ def _clipped(low: datetime, end: datetime, offset: timedelta, after: datetime) -
 
 
 def readings(text: str, low: datetime, high: datetime) -> Iterator[datetime]:
-    """The local readings in (low, high] that five fields name, on a clock that never shifts."""
+    """The local times in (low, high] that match five fields, on a clock without changes."""
     from cronsim import CronSim
 
     try:
@@ -151,7 +151,7 @@ def readings(text: str, low: datetime, high: datetime) -> Iterator[datetime]:
 
 
 def _reading_before(text: str, high: datetime) -> datetime | None:
-    """The last local reading earlier than `high` that five fields name."""
+    """The last local time earlier than `high` that matches five fields."""
     from cronsim import CronSim
 
     try:
@@ -160,18 +160,18 @@ def _reading_before(text: str, high: datetime) -> datetime | None:
         return None
 
 
-def _tally(fields: Fields, stretch: _Range) -> tuple[datetime, datetime, int] | None:
+def _tally(fields: Fields, local: _Range) -> tuple[datetime, datetime, int] | None:
     first = last = None
     count = 0
     times = _times_of_day(fields.minute, fields.hour)
-    midnight = stretch.low.replace(hour=0, minute=0, second=0, microsecond=0)
-    for day in readings(fields.days_only, midnight - _INSTANT_BEFORE, stretch.high):
-        begin, end = (bisect_right(times, stretch.low - day), bisect_right(times, stretch.high - day))
+    midnight = local.low.replace(hour=0, minute=0, second=0, microsecond=0)
+    for day in readings(fields.days_only, midnight - _INSTANT_BEFORE, local.high):
+        begin, end = (bisect_right(times, local.low - day), bisect_right(times, local.high - day))
         if begin < end:
             first, last, count = (first or day + times[begin], day + times[end - 1], count + end - begin)
     if first is None or last is None:
         return None
-    return stretch.instant(first), stretch.instant(last), 1 if stretch.all_at else count
+    return local.instant(first), local.instant(last), 1 if local.all_at else count
 
 
 @lru_cache(maxsize=256)
@@ -182,7 +182,7 @@ def _shortest_interval(fields: Fields) -> timedelta:
     if within <= over_midnight:
         return within
     nearest = _YEAR
-    # So many show how near days of any rule come to each other.
+    # 60 days are enough to find the shortest distance between two days of any rule.
     some_days = islice(readings(fields.days_only, SOME_MIDNIGHT, SOME_MIDNIGHT + 5 * _YEAR), 60)
     for day, later in pairwise(some_days):
         nearest = min(nearest, later - day)

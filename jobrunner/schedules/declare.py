@@ -1,4 +1,4 @@
-"""What somebody says of when a job type runs by itself, checked: the same rules for code and for the file."""
+"""Checks the schedules that code, the file or a command declares, by the same rules."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ LONGEST_DESCRIPTION = 1000
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a job type runs by itself: ``@job("report", schedule=Schedule("0 2 * * *", "Europe/Berlin"))``.
+    """When a job type runs: ``@job("report", schedule=Schedule("0 2 * * *", "Europe/Berlin"))``.
 
-    ``expression`` is what a crontab has, or ``every 10m``. ``payload`` goes into each run. ``name`` is the job type
-    unless it is given; several schedules of one handler each need theirs, and ``jobrunner apply`` knows them by it.
-    ``renamed_from`` is the name before, so that its history stays. ``misfire`` ("latest", "skip", "all"), its
-    ``misfire_window`` and ``misfire_most`` say what becomes of slots that were missed, ``overlap`` ("skip", "queue",
-    "allow", "replace") of those that meet an unfinished run. A run that has not begun ``start_deadline`` after its slot
-    is dead. ``jitter`` spreads the starts. There are no slots after ``ends_at`` (an aware datetime), nor after
-    ``max_runs`` runs.
+    ``expression`` is five fields as in a crontab, or ``every 10m``. Each run gets ``payload``. ``name`` is the job type
+    by default; if a handler has several schedules, each needs a name, by which ``jobrunner apply`` recognizes it.
+    ``renamed_from`` is the previous name, so that the history stays. ``misfire`` ("latest", "skip", "all"),
+    ``misfire_window`` and ``misfire_most`` decide which missed slots get a run. ``overlap`` ("skip", "queue", "allow",
+    "replace") decides what happens at a slot while a run is unfinished. A run that has not started ``start_deadline``
+    after it was due is dead. ``jitter`` spreads the starts. There are no slots after ``ends_at`` (an aware datetime),
+    nor after ``max_runs`` runs.
     """
 
     expression: str
@@ -56,7 +56,7 @@ Schedules: TypeAlias = str | Schedule | Sequence[Schedule]
 def declare(
     schedule: Schedule, job_type: str, source: Source, *, payload_limit: int = DEFAULT_LIMIT_BYTES
 ) -> Declaration:
-    """What a definition of this schedule is to be. Raises UsageError: one line that says what would be right."""
+    """The checked declaration of a schedule. Raises UsageError, whose one line says how to correct it."""
     if not isinstance(schedule.expression, str) or not isinstance(schedule.timezone, str):
         raise UsageError("the expression and the time zone of a schedule must be texts")
     recurrence = Recurrence.parse(schedule.expression, schedule.timezone)
@@ -76,31 +76,27 @@ def declare(
     return declaration
 
 
-def check(said: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Recurrence:
-    """When it fires, if all of it can be said of a schedule: the same rules for a command, code, the file and a row.
-
-    Raises UsageError: one line that says what would be right.
-    """
-    check_name(said.name)
-    recurrence = Recurrence.parse(said.schedule, said.timezone)
-    check_job_type(said.job_type)
-    check_payload(said.payload, payload_limit)
-    check_description(said.description)
-    check_fits(said.policy, recurrence)
+def check(declared: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT_BYTES) -> Recurrence:
+    """Check a declaration or a row, and return its recurrence. Raises UsageError, whose one line says the remedy."""
+    check_name(declared.name)
+    recurrence = Recurrence.parse(declared.schedule, declared.timezone)
+    check_job_type(declared.job_type)
+    check_payload(declared.payload, payload_limit)
+    check_description(declared.description)
+    check_fits(declared.policy, recurrence)
     return recurrence
 
 
 def declare_all(
     schedules: Schedules, timezone: str | None, job_type: str, check: Callable[[Mapping[str, Any]], None]
 ) -> tuple[Declaration, ...]:
-    """What a handler says of its schedules. ``timezone`` stands beside a text; ``check`` is asked of each payload.
-
-    Raises UsageError.
-    """
+    """The declarations of one handler's schedules; ``check`` checks each payload. Raises UsageError."""
     if isinstance(schedules, str):
         schedules = Schedule(schedules, "UTC" if timezone is None else timezone)
     elif timezone is not None:
-        raise UsageError("timezone= stands beside schedule= as text; give a Schedule its own, as its second argument")
+        raise UsageError(
+            "timezone= belongs to a schedule= that is text; give it to the Schedule, as its second argument"
+        )
     listed = [schedules] if isinstance(schedules, Schedule) else schedules
     if not isinstance(listed, list | tuple) or not all(isinstance(each, Schedule) for each in listed):
         raise UsageError("schedule= must be a text such as '0 2 * * *', a Schedule, or a list of Schedules")
@@ -115,7 +111,7 @@ def declare_all(
 
 def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]], None]) -> Declaration:
     try:
-        # How large a payload may be is known to the host that applies it.
+        # Only the host that applies the schedule knows the limit of a payload, and checks it then.
         declaration = declare(schedule, job_type, "code", payload_limit=2**62)
         check_match(job_type, check, declaration.payload)
     except UsageError as error:
@@ -125,7 +121,7 @@ def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]
 
 
 def as_data(declaration: Declaration) -> dict[str, Any]:
-    """Plain JSON data: a child sends its schedules to the parent with this."""
+    """The declaration as JSON data, in which a child sends it to the parent."""
     data: dict[str, Any] = {name: getattr(declaration.policy, name) for name in OPTIONS}
     for name, value in data.items():
         if isinstance(value, timedelta):
@@ -147,15 +143,15 @@ def from_data(data: Mapping[str, Any], *, payload_limit: int = DEFAULT_LIMIT_BYT
 
 
 def check_name(name: str) -> str:
-    """Return what can be the name of a schedule, or raise UsageError."""
-    # What cannot be seen or typed can be neither told apart in a list nor given to `remove`.
+    """Return the name if a schedule can have it; raise UsageError otherwise."""
+    # A person must be able to tell names apart in a list, and to type one for `remove`.
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or visible(name) != name:
         raise UsageError("the name of a schedule has 1 to 200 characters, none of them invisible")
     return name
 
 
 def check_description(text: str | None) -> str | None:
-    """Return what can be the description of a schedule, or raise UsageError."""
+    """Return the description if a schedule can have it; raise UsageError otherwise."""
     if text is None:
         return None
     if not isinstance(text, str) or len(text) > LONGEST_DESCRIPTION or storable(text) != text:

@@ -1,7 +1,7 @@
-"""A schedule in plain English.
+"""Describes a schedule in plain English.
 
-cronsim, whose parser also gives the instants, knows the words. What it would say unclearly or wrongly is put into its
-simplest form first: steps that come to a few values, fields that name every value, days of two fields.
+cronsim writes the sentence. Where it would be unclear or wrong, the fields are simplified first: a step with few values
+becomes a list, a field with every value becomes a star, and two day fields say whether one or both must match.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jobrunner.schedules import cron_fields, intervals
 from jobrunner.schedules.cron_fields import SOME_MIDNIGHT, Fields
 from jobrunner.text import iso_instant
 
-# So many values are told one by one, where a step would leave the reader to count.
+# A step with at most this many values becomes a list, so that the reader need not count.
 _FEW = 7
 _EVERY_DAY = range(1, 32)
 # cronsim writes 21th.
@@ -42,22 +42,22 @@ def _sentence(fields: Fields) -> str:
     weekday = _weekdays(fields.weekday, {each % 7 for each in named.weekdays if isinstance(each, int)})
     both_must_match = fields.day.startswith("*") or fields.weekday.startswith("*")
     if not both_must_match and "*" in (day, weekday):
-        # Either is enough, and 1-31 or 0-6, which begin with no star, name every day.
+        # One match is enough, and 1-31 or 0-6 matches every day although it does not begin with a star.
         day = weekday = "*"
     text = CronSim(f"{minute} {hour} {day} {month} {weekday}", SOME_MIDNIGHT).explain()
-    # Its "and" between the two day fields would be read as both; none of its other lists goes on with "on".
+    # cronsim joins the two day fields by "and", also if one match is enough. Only there does it write " and on ".
     text = text.replace(" and on ", ", but only on " if both_must_match else " or on ", 1)
     return _ODD_ORDINAL.sub(lambda match: _ORDINALS[match[1]], text)
 
 
 def _plain(text: str, named: Collection[int], whole: range) -> str:
-    """A field that names the same in simpler words; ``named`` is negative for `L` and `LW`."""
+    """A simpler field with the same values. In ``named``, `L` and `LW` are negative."""
     numbers = sorted(number for number in named if number >= 0)
     if len(numbers) == len(whole):
         return "*"
     if len(numbers) == len(named) and (len(numbers) == 1 or ("/" in text and len(numbers) <= _FEW)):
         return ",".join(map(str, numbers))
-    # A leading star has its say in whether both days must match: cronsim is not to say it a second time.
+    # The sentence already says whether both days must match. Without the star, cronsim does not repeat it.
     return text.replace("*", f"{whole[0]}-{whole[-1]}") if whole == _EVERY_DAY else text
 
 
@@ -65,12 +65,12 @@ def _weekdays(text: str, numbers: Collection[int]) -> str:
     if len(numbers) == 7:
         return "*"
     ours = [item for item in text.split(",") if "#" in item or item[-1:] in "lL"]
-    # From Monday on, so that fri-sun stays together.
+    # The week begins on Monday, so that fri-sun is one range.
     return ",".join([*filter(None, [_spans([number or 7 for number in numbers])]), *ours])
 
 
 def _spans(numbers: Collection[int]) -> str:
-    """A list of numbers, three and more in a row as a range."""
+    """A list of numbers; three or more in a row become a range."""
     return ",".join(
         f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in _runs(sorted(numbers))
     )

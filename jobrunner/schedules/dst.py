@@ -1,4 +1,4 @@
-"""Which local times of a schedule a zone's clock leaves out or shows twice, and what becomes of their slots."""
+"""Finds the local times of a schedule that a clock change skips or repeats, and says what happens to their slots."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ DstEffect = Literal["moved", "first pass", "real time", "correction"]
 
 
 @dataclass(frozen=True, slots=True)
-class Caught:
-    """What one change of the clock does to a schedule that names local times in its gap or its fold.
+class AffectedTimes:
+    """The local times of a schedule that one clock change skips or repeats: ``first``, ``last`` and their ``count``.
 
-    ``first``, ``last`` and ``count`` are of those local times, as naive readings. ``fate``: one slot right after the
-    gap ("moved"), none in the second pass ("first pass"), or as often as the clock shows them: since the schedule
-    follows "real time", or since a "correction" of the clock moves nothing.
+    With the effect "moved" they get one slot right after the gap, with "first pass" no slot in the second pass. With
+    "real time" and "correction" (the change is too large for daylight saving) they fire as often as the clock shows
+    them.
     """
 
     change: Change
     first: datetime
     last: datetime
     count: int
-    fate: DstEffect
+    effect: DstEffect
 
     @property
     def shown_before(self) -> datetime:
-        """What the clock would have shown at the change."""
+        """What the clock would show at the instant of the change without it."""
         return timezones.reading(self.change.at, self.change.old)
 
     @property
@@ -40,11 +40,8 @@ class Caught:
         return timezones.reading(self.change.at, self.change.new)
 
 
-def caught(recurrence: Recurrence, after: datetime, span: timedelta) -> Iterator[Caught]:
-    """Every change later than ``after``, by no more than ``span``, that meets local times of the schedule.
-
-    An interval names no local times, so none meets it.
-    """
+def affected_times(recurrence: Recurrence, after: datetime, span: timedelta) -> Iterator[AffectedTimes]:
+    """The local times that each change within ``span`` after ``after`` affects. An interval has no local times."""
     if intervals.is_interval(recurrence.expression):
         return
     fields, after = cron_fields.read(recurrence.expression), bounded(after)
@@ -54,10 +51,10 @@ def caught(recurrence: Recurrence, after: datetime, span: timedelta) -> Iterator
         instant = timedelta.resolution
         named = list(cron_slots.readings(fields.text, low - instant, high - instant))
         if named:
-            yield Caught(change, named[0], named[-1], len(named), _fate(change, fields.fixed_time))
+            yield AffectedTimes(change, named[0], named[-1], len(named), _effect(change, fields.fixed_time))
 
 
-def _fate(change: Change, fixed_time: bool) -> DstEffect:
+def _effect(change: Change, fixed_time: bool) -> DstEffect:
     if not fixed_time:
         return "real time"
     if change.skips:

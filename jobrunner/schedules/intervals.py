@@ -1,4 +1,4 @@
-"""Plain intervals: ``every 10m``, counted in real time from a stated instant, whatever the clocks on the wall do."""
+"""Intervals such as ``every 10m``: counted in real time from a fixed instant, so clock changes do not move them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Interval:
 
     @property
     def is_on_minutes(self) -> bool:
-        """Whether all its slots are full minutes, as cron's alarms are."""
+        """Whether all slots are full minutes, at which cron starts a tick."""
         return not (self.length % _MINUTE or (self.anchor - EPOCH) % _MINUTE)
 
     def next_after(self, after: datetime) -> datetime | None:
-        """The first slot later than ``after``; None behind the end of the calendar."""
+        """The first slot later than ``after``; None after the end of the calendar."""
         try:
             return self.anchor + max(0, (after - self.anchor) // self.length + 1) * self.length
         except OverflowError:
@@ -66,13 +66,13 @@ class Interval:
 
 
 def is_interval(expression: object) -> bool:
-    """Whether somebody meant an interval, well written or not."""
+    """Whether the text begins like an interval, valid or not."""
     return isinstance(expression, str) and expression.lower().split(maxsplit=1)[:1] == ["every"]
 
 
 @lru_cache(maxsize=1024)
 def read(expression: str) -> Interval:
-    """The interval that ``is_interval``. Raises BadSchedule, in one line, when it is badly written."""
+    """Read a text for which ``is_interval`` is true. Raises BadSchedule, in one line, if it is invalid."""
     must_be_plain(expression)
     words = expression.split()[1:]
     if len(words) == 1:
@@ -80,7 +80,7 @@ def read(expression: str) -> Interval:
     if len(words) == 3 and words[1] == "from":
         return Interval(_length(expression, words[0]), _anchor(expression, words[2]))
     raise refusal(
-        expression, f"after 'every' comes one length, and 'from' with one instant if need be; write {_EXAMPLE}"
+        expression, f"after 'every' comes one length, then optionally 'from' and one instant; write {_EXAMPLE}"
     )
 
 
@@ -96,8 +96,8 @@ def _length(expression: str, word: str) -> timedelta:
     except UsageError:  # more than any duration may be
         length = timedelta.max
     if not SHORTEST <= length <= LONGEST:
-        said = f"an interval lies between {format_duration(SHORTEST)} and {format_duration(LONGEST)}"
-        raise refusal(expression, f"{quoted(word)} is too {'short' if length < SHORTEST else 'long'}; {said}")
+        allowed = f"an interval lies between {format_duration(SHORTEST)} and {format_duration(LONGEST)}"
+        raise refusal(expression, f"{quoted(word)} is too {'short' if length < SHORTEST else 'long'}; {allowed}")
     if length % _SECOND:
         raise refusal(expression, f"{quoted(word)} has a fraction of a second; write whole seconds")
     return length

@@ -1,6 +1,6 @@
-"""What may be said of the slots of a schedule, as one table: for code, the file, the command line and `schedule show`.
+"""The options of a schedule as one table, for code, the file, the command line and `schedule show`.
 
-An option has the name of its field in ``SlotPolicy``, which has its default, and of its column.
+An option has the same name as its column and as its field in ``SlotPolicy``, which also gives the default.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Kind: TypeAlias = Literal["choice", "number", "duration", "instant"]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: ``help`` is the command line's, ``most`` the largest number, ``meanings`` tells of each choice.
+    """One option: ``help`` is for the command line, ``most`` is the largest number, ``meanings`` explains each choice.
 
-    ``shown`` is what `schedule show` says of the value, on the line ``line``; "" is nothing, a choice has its meaning.
-    Names in braces are columns.
+    `schedule show` prints ``shown`` on the line ``line``; names in braces are columns, and "" prints nothing. For a
+    choice it prints the meaning.
     """
 
     name: str
@@ -36,15 +36,15 @@ class Option:
 
     @property
     def can_be_none(self) -> bool:
-        """Whether it may be left out and cleared; else it has a value by default."""
+        """Whether the option can be cleared; otherwise it has a default."""
         return getattr(SlotPolicy(), self.name) is None
 
     def check(self, value: Any) -> Any:
-        """The value as ``SlotPolicy`` has it. Raises UsageError that names the option and the remedy."""
+        """Convert the value for ``SlotPolicy``. Raises UsageError that names the option and the remedy."""
         return None if value is None and self.can_be_none else _CHECKS[self.kind](self, value)
 
     def say(self, row: Mapping[str, str | None]) -> str | None:
-        """What `schedule show` says of the row of a definition, whose values are texts; None: nothing."""
+        """What `schedule show` prints for a definition's row, whose values are texts; None: nothing."""
         value = row[self.name]
         if value is None:
             return None
@@ -73,7 +73,7 @@ def _instant(option: Option, value: Any) -> datetime:
             f"{option.name} must be an instant with its offset, such as 2027-01-01T00:00:00Z, not {str(value)[:60]!r}"
         )
     if not FIRST_INSTANT <= instant <= LAST_INSTANT:
-        raise UsageError(f"{option.name} is beyond the calendar; leave it out for no end")
+        raise UsageError(f"{option.name} is outside the calendar; leave it out for no end")
     return instant.astimezone(UTC)
 
 
@@ -84,24 +84,24 @@ _CHECKS: Mapping[Kind, Callable[[Option, Any], Any]] = {
     "instant": _instant,
 }
 _MISFIRE = {
-    "latest": "of the slots that were missed the newest is made up for",
-    "skip": "what was missed is not made up for",
-    "all": "every slot that was missed is made up for, at most {misfire_most} at once",
+    "latest": "only the newest missed slot gets a run",
+    "skip": "missed slots get no run",
+    "all": "every missed slot gets a run, at most {misfire_most} at once",
 }
 _OVERLAP = {
     "skip": "no run for a slot while a run is unfinished",
-    "queue": "one run waits while another is at work",
-    "allow": "runs are at work beside each other",
-    "replace": "the new run cancels the unfinished ones",
+    "queue": "one run waits while another is running",
+    "allow": "several runs may run at the same time",
+    "replace": "a new run cancels the unfinished ones",
 }
 _ALL = (
     Option("misfire", "choice", "Which missed slots get a run. [default: latest]", "misfire", meanings=_MISFIRE),
     Option(
         "misfire_window",
         "duration",
-        "No run for a slot that is older than this. [default: none; with skip 2m]",
+        "No run for a slot that is older than this. [default: none; 2m with --misfire skip]",
         line="misfire",
-        shown="none later than {misfire_window}",
+        shown="none after {misfire_window}",
     ),
     Option(
         "misfire_most",
@@ -147,5 +147,5 @@ _ALL = (
     ),
 )
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _ALL}
-"""By name, in the order in which they are told."""
+"""By name, in the order in which they are shown."""
 DURATIONS = frozenset(name for name, option in OPTIONS.items() if option.kind == "duration")

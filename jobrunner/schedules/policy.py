@@ -1,4 +1,4 @@
-"""What may be said about the slots of a schedule, checked: the same rules for a person, code and the file."""
+"""Checks the options of a schedule: alone, together, and against its slots."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from jobrunner.schedules.recurrence import Recurrence
 _BETWEEN_TICKS = timedelta(minutes=1)
 
 
-def make_slot_policy(**said: Any) -> SlotPolicy:
-    """A policy of these options, each checked. Raises UsageError naming the option and the remedy."""
-    policy = SlotPolicy(**{name: OPTIONS[name].check(value) for name, value in said.items()})
+def make_slot_policy(**options: Any) -> SlotPolicy:
+    """Check the options and make a policy of them. Raises UsageError naming the option and the remedy."""
+    policy = SlotPolicy(**{name: OPTIONS[name].check(value) for name, value in options.items()})
     if policy.misfire == "all" and policy.overlap == "replace":
         raise UsageError(
             "misfire 'all' and overlap 'replace' contradict each other: each late run would replace the one before it;"
@@ -26,16 +26,16 @@ def make_slot_policy(**said: Any) -> SlotPolicy:
 
 
 def check_fits(policy: SlotPolicy, recurrence: Recurrence) -> None:
-    """Raises UsageError where jitter or start deadline leave the slots of this schedule no chance."""
-    jitter, patience = policy.jitter, policy.start_deadline
+    """Raise UsageError if the jitter is too long or the start deadline too short for the slots of this schedule."""
+    jitter, deadline = policy.jitter, policy.start_deadline
     if jitter is not None and jitter > (shortest := recurrence.shortest_interval()):
         raise UsageError(
             f"jitter: {format_duration(jitter)} is longer than the shortest time between two slots,"
             f" {format_duration(shortest)}, so that a run would be due after the next slot; take at most that"
         )
     is_between_ticks = jitter is not None or not recurrence.is_on_minutes
-    if patience is not None and patience <= _BETWEEN_TICKS and is_between_ticks:
+    if deadline is not None and deadline <= _BETWEEN_TICKS and is_between_ticks:
         raise UsageError(
-            f"start_deadline: {format_duration(patience)} can be over before the next tick, since these runs are not"
+            f"start_deadline: {format_duration(deadline)} can be over before the next tick, since these runs are not"
             f" due on the minute; take more than {format_duration(_BETWEEN_TICKS)}"
         )

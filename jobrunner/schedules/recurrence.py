@@ -1,6 +1,6 @@
 """Turns a schedule and a time zone into slots: the instants, in UTC, at which it fires.
 
-A schedule is either five fields as in a crontab (cronslots) or a plain interval (intervals).
+A schedule is either five fields as in a crontab (cron_slots) or a plain interval (intervals).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jobrunner.schedules.intervals import Interval
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The slots of a span of time, without a list. `first` and `last` are UTC, None when count is 0."""
+    """First, last and number of the slots in a span of time. `first` and `last` are UTC, None when count is 0."""
 
     first: datetime | None
     last: datetime | None
@@ -25,9 +25,9 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A schedule in a time zone. An instance is always valid: creating one raises BadSchedule otherwise.
+    """A schedule in a time zone. Creating an invalid one raises BadSchedule.
 
-    All questions take aware datetimes and raise ValueError for naive ones; all answers are in UTC.
+    All methods take aware datetimes and raise ValueError for naive ones; all results are in UTC.
     """
 
     expression: str
@@ -38,7 +38,7 @@ class Recurrence:
 
     @classmethod
     def parse(cls, expression: str, timezone: str = "UTC") -> Recurrence:
-        """The schedule, its blanks made single. Raises BadSchedule: one line, with field and remedy."""
+        """Read a schedule, and make its blanks single. Raises BadSchedule: one line, with field and remedy."""
         _read(expression)
         return cls(" ".join(expression.split()), timezone)
 
@@ -55,7 +55,7 @@ class Recurrence:
         return self._rule().walk(bounded(after), bounded(until))
 
     def shortest_interval(self) -> timedelta:
-        """The least time from one slot to the next, shifts of the clock aside."""
+        """The least time from one slot to the next, without clock changes."""
         return self._rule().shortest_interval()
 
     @property
@@ -65,9 +65,9 @@ class Recurrence:
         return not isinstance(rule, Interval) or rule.is_on_minutes
 
     def latest(self, after: datetime, until: datetime) -> Slots:
-        """First, last and number of the slots in (after, until], without walking through each.
+        """First, last and number of the slots in (after, until].
 
-        The cost grows with the days between the two, not with the slots: a year takes milliseconds.
+        The cost grows with the number of days, not of slots: a year takes milliseconds.
         """
         found = self._rule().tally(bounded(after), bounded(until))
         return Slots(None, None, 0) if found is None else Slots(*found)
@@ -82,8 +82,8 @@ def _read(expression: str) -> cron_fields.Fields | Interval:
 
 
 def bounded(instant: datetime) -> datetime:
-    """The instant in UTC, moved to where local clocks can still be asked if it is at an end of the calendar."""
+    """The instant in UTC, moved between EARLIEST and LATEST, where every local time can be computed."""
     if instant.utcoffset() is None:
-        raise ValueError(f"an instant must know its time zone: {instant!r}")
-    # Compared before it is converted: the ends of the calendar cannot be moved to another zone.
+        raise ValueError(f"an instant must have a time zone: {instant!r}")
+    # Compare first: an instant at the end of the calendar cannot be converted to another zone.
     return max(EARLIEST, min(instant, LATEST)).astimezone(UTC)

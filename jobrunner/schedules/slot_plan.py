@@ -1,4 +1,4 @@
-"""Which of the slots that are due get a run, and why the others get none: pure."""
+"""Decides which of the due slots get a run, and says why the others get none. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jobrunner.schedules.recurrence import Recurrence
 NEVER_AGAIN = LAST_INSTANT
 """The next slot of a schedule that has ended."""
 _SKIP_WINDOW = timedelta(minutes=2)
-_SHORTEST_LOOK = timedelta(hours=1)
+_SHORTEST_SPAN = timedelta(hours=1)
 _INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class SlotRange:
-    """Slots one after another that get no run, all for the same reason."""
+    """Consecutive slots that get no run for the same reason."""
 
     first: datetime
     last: datetime
@@ -28,7 +28,7 @@ class SlotRange:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """Whether a definition has runs that have not ended, and whether it has some that are queued or failed."""
+    """Whether a definition has any unfinished run, and whether one of them is ``waiting``: queued or failed."""
 
     any: bool = False
     waiting: bool = False
@@ -39,10 +39,10 @@ NOTHING_UNFINISHED = Unfinished()
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What the slots since the watermark ask for, oldest first.
+    """The decision about all slots since the watermark, oldest first.
 
-    ``watermark`` is the last slot that was looked at; None: none was due. ``ended`` is why no slot ever comes again.
-    ``problem`` is why the definition cannot be read; then no more is said.
+    ``watermark`` is the last slot that was decided; None: none was due. ``ended`` is the reason why no further slot
+    comes. ``problem`` is the reason why the definition cannot be read; then the other fields are empty.
     """
 
     slots: tuple[datetime, ...] = ()
@@ -54,19 +54,19 @@ class Expansion:
 
 
 def plan_slots(definition: Definition, recurrence: Recurrence, now: datetime, unfinished: Unfinished) -> Expansion:
-    """What becomes of each slot in (watermark, now]: none is passed over without a word."""
+    """Decide about each slot in (watermark, now]: it gets a run or is listed in ``skipped``."""
     policy, watermark = definition.policy, definition.last_slot_at
     until = now if policy.ends_at is None else min(now, policy.ends_at)
-    due = _look(recurrence, watermark, until, policy.misfire_most if policy.misfire == "all" else 1)
+    due = _due_slots(recurrence, watermark, until, policy.misfire_most if policy.misfire == "all" else 1)
     chosen = _Chosen(list(due.newest))
     if due.older is not None:
         chosen.skipped.append(due.older)
     chosen.keep_from(_oldest_allowed(policy, now), "misfire")
     if policy.start_deadline is not None:
-        # Its run could not be started any more.
+        # The run of an older slot would already be past its start deadline.
         offset = jitter_offset(definition) + policy.start_deadline
         chosen.keep_from(now - offset + _INSTANT, "start_deadline")
-    if _is_in_the_way(policy, unfinished):
+    if _is_overlapping(policy, unfinished):
         chosen.keep_first(0, "overlap")
     left = None if policy.max_runs is None else max(0, policy.max_runs - definition.runs_made)
     if left is not None:
@@ -84,7 +84,7 @@ def plan_slots(definition: Definition, recurrence: Recurrence, now: datetime, un
 
 
 def jitter_offset(definition: Definition) -> timedelta:
-    """How long after its slots a definition's runs are due: always the same, and its name decides."""
+    """The delay between a slot and its run. It is always the same for one name."""
     jitter = definition.policy.jitter
     if jitter is None:
         return timedelta()
@@ -95,7 +95,7 @@ def jitter_offset(definition: Definition) -> timedelta:
 
 
 class _Chosen:
-    """Slots that are left after each rule, and the stretches that a rule took away."""
+    """The slots that remain after each rule, and the ranges that the rules removed."""
 
     def __init__(self, slots: list[datetime]) -> None:
         self.slots = slots
@@ -103,14 +103,14 @@ class _Chosen:
 
     def keep_from(self, oldest: datetime, reason: str) -> None:
         late = [slot for slot in self.slots if slot < oldest]
-        self._take_away(late, reason)
+        self._remove(late, reason)
         self.slots = self.slots[len(late) :]
 
     def keep_first(self, count: int, reason: str) -> None:
-        self._take_away(self.slots[count:], reason)
+        self._remove(self.slots[count:], reason)
         self.slots = self.slots[:count]
 
-    def _take_away(self, slots: list[datetime], reason: str) -> None:
+    def _remove(self, slots: list[datetime], reason: str) -> None:
         if not slots:
             return
         first, count = slots[0], len(slots)
@@ -127,7 +127,7 @@ def _oldest_allowed(policy: SlotPolicy, now: datetime) -> datetime:
     return datetime.min.replace(tzinfo=UTC) if window is None else now - window
 
 
-def _is_in_the_way(policy: SlotPolicy, unfinished: Unfinished) -> bool:
+def _is_overlapping(policy: SlotPolicy, unfinished: Unfinished) -> bool:
     if policy.overlap == "skip":
         return unfinished.any
     return policy.overlap == "queue" and unfinished.waiting
@@ -143,26 +143,26 @@ def _why_ended(policy: SlotPolicy, next_slot: datetime | None, left: int | None)
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """The newest slots that are due, oldest first, and all those before them."""
+    """The newest due slots, oldest first, and the range of all older ones."""
 
     newest: tuple[datetime, ...] = ()
     older: SlotRange | None = None
 
 
 @lru_cache(maxsize=1024)
-def _look(recurrence: Recurrence, watermark: datetime, until: datetime, most: int) -> _Due:
-    # Remembered, as the next one is, since of many definitions due at once most share a few schedules.
+def _due_slots(recurrence: Recurrence, watermark: datetime, until: datetime, most: int) -> _Due:
+    # Cached, like _next: when many definitions are due at once, most of them share a few schedules.
     due = recurrence.latest(watermark, until)
     if due.first is None or due.last is None:
         return _Due()
     if due.count == 1:
         return _Due((due.last,))
-    # Not each of them: after a month there are 43 200 of a minutely one. The one before tells where the others end.
+    # Do not list all slots: a minutely schedule has 43 200 in a month. One more than `most` gives the end of `older`.
     wanted = min(due.count, most + 1)
-    look = max(_SHORTEST_LOOK, (due.last - due.first) * wanted / due.count)
-    while due.last - look > watermark and recurrence.latest(due.last - look, due.last).count < wanted:
-        look = min(look * 2, due.last - watermark)
-    newest = tuple(recurrence.slots(max(watermark, due.last - look), due.last))[-wanted:]
+    span = max(_SHORTEST_SPAN, (due.last - due.first) * wanted / due.count)
+    while due.last - span > watermark and recurrence.latest(due.last - span, due.last).count < wanted:
+        span = min(span * 2, due.last - watermark)
+    newest = tuple(recurrence.slots(max(watermark, due.last - span), due.last))[-wanted:]
     if due.count <= most:
         return _Due(newest)
     return _Due(newest[1:], SlotRange(due.first, newest[0], due.count - most, "misfire"))

@@ -1,4 +1,4 @@
-"""Time zones: found by name, and as what they are, clocks that are put forward and back now and then."""
+"""Finds a time zone by its name, and the clock changes of a zone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALL_SHIFT = timedelta(hours=3)
 _PROBE = timedelta(days=1)
 
 _NAME = re.compile(r"[A-Za-z0-9_+\-]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}")
-# Readable as zones, but not names of zones: they differ from host to host, count leap seconds, or mean none.
+# zoneinfo can read these, but they are not zone names: they differ between hosts, count leap seconds, or mean no zone.
 _NOT_A_ZONE = re.compile(r"(posixrules|localtime|Factory|(posix|right)/.*)", re.IGNORECASE)
 
 
@@ -31,25 +31,25 @@ class Change:
 
     @property
     def is_forward(self) -> bool:
-        """Whether local times are left out; else some come a second time."""
+        """Whether the change skips local times; otherwise it repeats some."""
         return self.new > self.old
 
     @property
     def skips(self) -> bool:
-        """Whether a job with a time of day in what is left out runs right after."""
+        """Whether a job whose time of day is skipped runs right after the gap."""
         return timedelta() < self.new - self.old < _SMALL_SHIFT
 
     @property
     def repeats(self) -> bool:
-        """Whether a job with a time of day in what comes twice runs in the first pass only."""
-        # Debian counts from the minute before, so that exactly three hours back still are a repetition.
+        """Whether a job whose time of day is repeated runs in the first pass only."""
+        # Debian counts from the minute before, so exactly three hours back still are a repetition.
         return timedelta() < self.old - self.new <= _SMALL_SHIFT
 
 
 def find(name: str) -> tzinfo:
     """The zone of an IANA name. Raises BadSchedule, in one line, when there is none."""
     if name == "UTC":
-        # Also on a host that has lost its time zone database.
+        # UTC also works on a host without a time zone database.
         return UTC
     from zoneinfo import ZoneInfo
 
@@ -71,7 +71,7 @@ def _suggestion(name: str) -> str:
     if not near:
         return "this host has no time zone database: install the package tzdata (of the system, or of Python)"
     area, _, city = name.lower().rpartition("/")
-    # The city itself, wherever it lies; else one of the same continent, if that is one.
+    # The same city in another area; else a similar name in the same area.
     found = next((zone for zone in near if area and city and zone.endswith(f"/{city}")), None)
     if found is None and len(name) < 60:
         own = [zone for zone in near if area and zone.startswith(f"{area}/")]

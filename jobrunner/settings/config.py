@@ -1,4 +1,4 @@
-"""Settings: from a flag, else the environment, else the configuration file, else the default. Frozen, handed down."""
+"""All settings as one immutable record. A flag is first, then the environment, the configuration file, the default."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ _LONGEST_LEASE = timedelta(minutes=10)
 
 
 class Config(NamedTuple):
-    """Everything that can be set. ``database_url`` None: the embedded default; ``log`` None: no log file.
+    """All settings. ``database_url`` None: the embedded database; ``log`` None: no log file.
 
-    ``commands`` are the job types that are programs, from the configuration file, by name. ``state_dir`` None: one of
-    the user's own (``folders.for_state``).
+    ``commands`` are the job types of the configuration file, by name. ``state_dir`` None: see ``state_folder``.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
@@ -55,7 +54,7 @@ class Config(NamedTuple):
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
-    """Read the settings. ``flags`` that are None were not given. Raises ConfigurationError naming the setting."""
+    """Read the settings; a flag that is None was not given. Raises ConfigurationError naming the setting."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     file = _job_file(environ)
     reader = SettingsReader(environ, given, file)
@@ -95,7 +94,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
 
 
 def payload_limit(environ: Mapping[str, str]) -> int:
-    """The one setting that enqueueing in an application needs: a mistake in any other does not stop it."""
+    """The only setting that an application needs to enqueue; a mistake in another setting must not stop it."""
     path = _job_file_path(environ)
     if path is None:
         return _payload_limit(SettingsReader(environ, {}, None))
@@ -120,12 +119,12 @@ def _check_budget(budget: timedelta) -> None:
 
 def _check_linger(linger: timedelta) -> None:
     if linger > _LONGEST_LINGERING:
-        raise UsageError("must be at most 2m: a tick that lingers runs the code of when it began")
+        raise UsageError("must be at most 2m: a tick that lingers keeps the code that it started with")
 
 
 def _check_heartbeat(heartbeat: timedelta, lease: timedelta) -> None:
     if not timedelta(0) < heartbeat <= lease / 3:
-        raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one lost beat loses no run")
+        raise UsageError("must be at most a third of JOBRUNNER_LEASE, so that one missed heartbeat loses no run")
 
 
 def _job_file(environ: Mapping[str, str]) -> JobFile | None:
@@ -137,7 +136,7 @@ def _job_file(environ: Mapping[str, str]) -> JobFile | None:
 
 
 def _job_file_path(environ: Mapping[str, str]) -> Path | None:
-    """The file that is named, else the application folder's; never the current folder's, which is whatever cron has."""
+    """The file that is named, else the one in the application folder. Cron chooses the current folder: not used."""
     if named := environ.get("JOBRUNNER_CONFIG", "").strip():
         return Path(named).absolute()
     if app_dir := environ.get("JOBRUNNER_APP_DIR", "").strip():
@@ -147,7 +146,7 @@ def _job_file_path(environ: Mapping[str, str]) -> Path | None:
 
 
 def _is_missing(path: Path) -> bool:
-    # Whoever may not enter the folder must be told, and not go on as if there were no file.
+    # Only these two errors mean that there is no file. Any other is reported when the file is read.
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -158,10 +157,7 @@ def _is_missing(path: Path) -> bool:
 
 
 def default_database_file() -> Path:
-    """The embedded database: one and the same whatever the environment and folder a command is started in.
-
-    From the password database, not from HOME or XDG variables: cron, sudo and a login shell differ in those.
-    """
+    """The embedded database: the same file for every environment and current folder."""
     home = state_folder.home()
     if home is None:
         raise ConfigurationError(

@@ -1,7 +1,7 @@
 """Env files: ``KEY=VALUE`` lines, read without a shell.
 
-What is accepted means the same to systemd's ``EnvironmentFile=``; what systemd drops in silence, or reads in a way
-that would surprise, is refused (docs/adr/0009-env-file.md).
+A file that is accepted means the same to systemd's ``EnvironmentFile=``. What systemd silently ignores, or reads in a
+surprising way, is refused (docs/adr/0009-env-file.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r'\\(["\\`$])')
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The variables of a file. Raises ConfigurationError, which never quotes what stands in it: it holds secrets."""
+    """The variables of a file. Raises ConfigurationError, which never quotes the file: it holds secrets."""
     try:
         data = files.read_file(path, _LARGEST_BYTES, lambda found: files.check_owner(found, f"env file {path}"))
     except UsageError as error:
@@ -41,7 +41,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def parse_env(text: str) -> dict[str, str]:
-    """The variables, the last one of a name winning. Raises ConfigurationError with the number of the line."""
+    """The variables; the last value of a name counts. Raises ConfigurationError with the number of the line."""
     variables = {}
     for number, raw in enumerate(_LINE_END.split(text), 1):
         line = raw.strip(_BLANKS)

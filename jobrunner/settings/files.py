@@ -1,4 +1,4 @@
-"""Files that people name: how one is read, and who may write those that say what to run."""
+"""Reads files whose paths users give, and checks who may write the files that decide what is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobrunner.errors import ConfigurationError, UsageError
 
 
 def read_file(path: Path, most: int, check: Callable[[os.stat_result], None] = lambda _: None) -> bytes:
-    """The file, cut at one byte more than ``most``; ``check`` may refuse it. Raises UsageError with the reason."""
+    """At most ``most`` + 1 bytes of the file; ``check`` may refuse it. Raises UsageError with the reason."""
     try:
         check_regular(path.stat())
         with path.open("rb") as file:
@@ -22,17 +22,17 @@ def read_file(path: Path, most: int, check: Callable[[os.stat_result], None] = l
 
 
 def check_regular(found: os.stat_result) -> None:
-    """Raise UsageError for what is no regular file: a FIFO would hang until somebody writes."""
+    """Raise UsageError unless it is a regular file: reading a FIFO would wait for a writer."""
     if not stat.S_ISREG(found.st_mode):
         raise UsageError("it is not a regular file")
 
 
 def check_owner(found: os.stat_result, name: str) -> None:
-    """Raise ConfigurationError where somebody else could change the file, and with it what this user runs.
+    """Raise ConfigurationError if another user could change the file, and so what this user runs.
 
-    As cron judges its crontabs (docs/adr/0024-files-that-others-may-write.md). As root, the owner must be root and
-    nobody else may write. For others the owner may be anybody: who deploys often is not who runs. Then only a group of
-    one's own may write beside the owner, which is what a umask of 002 leaves.
+    It is cron's rule for crontabs (docs/adr/0024-files-that-others-may-write.md). For root, the owner must be root, and
+    nobody else may write. For other users any owner is allowed, because often one user deploys and another runs;
+    besides the owner only the own group of the user or of the owner may write, as a umask of 002 leaves it.
     """
     user, mode = os.geteuid(), stat.S_IMODE(found.st_mode)
     if user == 0 and found.st_uid != 0:

@@ -1,4 +1,4 @@
-"""Where each setting comes from: a flag, else the environment, else the configuration file."""
+"""Reads single settings: from a flag, else the environment, else the configuration file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
 class _Found(NamedTuple):
-    """The text of a setting, "" for none, and where it stands. ``folder`` is where its relative paths begin.
-
-    None: in the current folder, as everywhere but in the configuration file.
-    """
+    """The text of a setting ("" for none) and its origin. Relative paths begin at ``folder``, or where it runs."""
 
     text: str
     origin: str
@@ -38,7 +35,7 @@ class _Found(NamedTuple):
 
 
 class SettingsReader:
-    """Where each setting comes from. Each is asked for once, so that ``close`` knows which keys there are."""
+    """Reads each setting once. After the last one, ``close`` refuses the keys and variables that were not read."""
 
     def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any], file: JobFile | None) -> None:
         self._environ = environ
@@ -46,31 +43,31 @@ class SettingsReader:
         self._file = file
         self._table = TableReader("settings", {} if file is None else file.settings)
         self._switches: set[str] = set()
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
     def text(self, name: str) -> str:
         return self._found(name).text
 
     def name(self, name: str) -> str:
-        """A word that can be seen and typed; "" for none."""
+        """A name of letters, digits, '.', '_' and '-'; "" for none."""
 
         def parse(text: str) -> str:
             if not _NAME.fullmatch(text):
-                raise UsageError(f"{text[:60]!r} is no name: up to 100 letters, digits, '.', '_' and '-'")
+                raise UsageError(f"{text[:60]!r} is not a name; write up to 100 letters, digits, '.', '_' and '-'")
             return text
 
         return self._parsed(name, parse, default="")
 
     def path(self, name: str) -> Path | None:
-        """Absolute; one that the file names is meant from the file's folder."""
+        """An absolute path; a relative one in the configuration file begins at the folder of that file."""
         found = self._found(name)
         if not found.text:
             return None
-        # The file is UTF-8; as this locale spells it, the bytes count.
+        # The file is UTF-8, and the path must have the same bytes in every locale.
         return Path(found.text).absolute() if found.folder is None else found.folder / os.fsdecode(found.text.encode())
 
     def url(self, name: str) -> str:
-        """As it is; but an SQLite file is a path, and one that the file names is meant from the file's folder."""
+        """The URL; a relative SQLite path in the configuration file begins at the folder of that file."""
         found = self._found(name)
         relative = _RELATIVE_SQLITE.fullmatch(found.text)
         if found.folder is None or relative is None:
@@ -91,7 +88,7 @@ class SettingsReader:
         return self._parsed(name, partial(whole_number, least=least, most=most), default)
 
     def switch(self, name: str) -> bool:
-        """Off unless something says otherwise."""
+        """True or false; false by default."""
 
         def parse(text: str) -> bool:
             if text.lower() not in _SWITCHES:
@@ -102,7 +99,7 @@ class SettingsReader:
         return self._parsed(name, parse, default=False)
 
     def close(self) -> None:
-        """Refuse what the file or the environment sets and nobody has asked for."""
+        """Raise ConfigurationError for a key or a variable that is not a setting."""
         try:
             self._table.close()
         except ConfigurationError as error:
@@ -110,9 +107,9 @@ class SettingsReader:
         for variable in self._environ:
             if not variable.startswith(_PREFIX) or variable in names.NO_SETTINGS or names.is_orchestrated(variable):
                 continue
-            if (name := variable.removeprefix(_PREFIX)) not in self._asked:
-                # Passed over, a misspelt DATABASE_URL would send each tick to another database, and nobody would know.
-                raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._asked], _PREFIX)}")
+            if (name := variable.removeprefix(_PREFIX)) not in self._read:
+                # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
+                raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._read], _PREFIX)}")
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
         found = self._found(name)
@@ -127,7 +124,7 @@ class SettingsReader:
 
     def _found(self, name: str) -> _Found:
         filed = self._filed(name)
-        self._asked.add(name.upper())
+        self._read.add(name.upper())
         if name in self._flags:
             return _Found(str(self._flags[name]), f"--{name.replace('_', '-')}")
         variable = f"{_PREFIX}{name.upper()}"

@@ -1,4 +1,4 @@
-"""Folders that are this user's alone."""
+"""Folders that belong to this user only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def home() -> Path | None:
-    """The user's home by the password database; not by HOME, in which cron, sudo and a login shell differ."""
+    """The user's home from the password database; cron, sudo and a login shell set different values of HOME."""
     try:
         named = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
@@ -18,10 +18,10 @@ def home() -> Path | None:
 
 
 def for_state(configured: Path | None) -> list[Path]:
-    """Where a tick may note what it has at work: into the first that is usable, and looked for in all of them.
+    """The folders for a tick's notes about its processes. A tick writes to the first usable one, and reads all of them.
 
-    By the user alone, as the embedded database: cron has none of the variables that a login session has, and a tick
-    under cron must find what one in a shell has left.
+    They depend on the user only: cron has none of the variables of a login session, and a tick under cron must find the
+    notes of a tick that ran in a shell.
     """
     if configured is not None:
         return [configured]
@@ -31,24 +31,24 @@ def for_state(configured: Path | None) -> list[Path]:
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, mode 0700 whatever the umask. Raises OSError.
+    """Make the folder and its missing parents with mode 0700, whatever the umask is. Raises OSError.
 
-    One above that others may write would be enough for them to put another in the folder's place.
+    If others could write one of the parents, they could replace the folder.
     """
     for each in (*reversed(folder.parents), folder):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
 def files_in(folder: Path, pattern: str) -> list[Path]:
-    """The files of a folder whose names match, in their order; none where the folder cannot be read."""
+    """The sorted files of a folder whose names match; none if the folder cannot be read."""
     try:
         return sorted(folder.glob(pattern))
-    except OSError:  # out of descriptors, which the next step of the tick tells
+    except OSError:  # no file descriptor is left; the next step of the tick reports that
         return []
 
 
 def is_private(folder: Path) -> bool:
-    """Whether the folder is there, is ours, no link, and nobody else may write it."""
+    """Whether the folder exists, is no link, belongs to this user, and nobody else may write it."""
     try:
         found = folder.lstat()
     except OSError:

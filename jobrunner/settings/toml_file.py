@@ -1,4 +1,4 @@
-"""``jobrunner.toml``: settings, schedules, commands as job types. A mistake is told with its key and a near one."""
+"""Reads ``jobrunner.toml``: settings, schedules, and commands as job types. An error names the key and the remedy."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What one file says. ``settings`` are not checked yet: they go where the environment's go.
-
-    ``schedules`` are by name.
-    """
+    """The content of one file, by name. ``settings`` are not checked yet: ``SettingsReader`` does that."""
 
     path: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +54,7 @@ def read(path: Path) -> JobFile:
 
 
 def read_settings(path: Path) -> JobFile:
-    """Only the settings of a configuration file: what else stands there, and who may write it, is for who runs it."""
+    """Read only the settings. The jobs, and who may write the file, are checked by the processes that run jobs."""
     data = _data(path, runs=False)
     with _naming(path):
         return JobFile(path, TableReader("", data).take("settings", dict) or {})
@@ -85,7 +82,7 @@ def _data(path: Path, *, runs: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _parsed(path: Path, changed_at: int, size: int) -> dict[str, Any]:
-    # An application that enqueues asks for its settings again and again; the file is parsed when it has changed.
+    # An application reads its settings at each enqueue; the file is parsed again only when it has changed.
     import tomllib
 
     if size > _LARGEST_BYTES:
@@ -95,7 +92,7 @@ def _parsed(path: Path, changed_at: int, size: int) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigurationError(f"the configuration file {path} is not UTF-8") from None
     except (ValueError, RecursionError) as error:
-        # A ValueError of another kind: a number of thousands of digits.
+        # A number with thousands of digits raises a plain ValueError.
         raise ConfigurationError(f"the configuration file {path} is not TOML: {error}") from None
     with _naming(path):
         _check_numbers(data)
@@ -103,7 +100,7 @@ def _parsed(path: Path, changed_at: int, size: int) -> dict[str, Any]:
 
 
 def _check_numbers(value: object, key: str = "") -> None:
-    # TOML's own rule, which its parser leaves to us. A larger one cannot even be shown in a message.
+    # TOML has this limit, but its parser does not check it. A larger number cannot even be shown in a message.
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ConfigurationError(f"{key}: the number does not fit into 64 bits")
     if isinstance(value, dict):
@@ -180,7 +177,7 @@ def _argv(reader: TableReader) -> tuple[str, ...]:
         except ConfigurationError as error:
             raise reader.wrong("command", error) from None
     if not command[0] or command[0].startswith("{"):
-        raise reader.wrong("command", "must begin with the program, which no placeholder can stand for")
+        raise reader.wrong("command", "must begin with the program, which cannot be a placeholder")
     return tuple(command)
 
 
@@ -191,7 +188,7 @@ def _shell_line(reader: TableReader, command: object) -> tuple[str, ...]:
     if asked := commands.placeholders_in(command):
         raise reader.wrong(
             "command",
-            f"{{{asked[0]}}} is not filled in for a shell, which would run what a payload says; use"
+            f"{{{asked[0]}}} is not filled in for a shell, because a payload would be run as code; use"
             ' "$JOBRUNNER_RUN_ID" and the like, and read the payload from standard input',
         )
     return (commands.SHELL, "-c", command)
@@ -268,14 +265,14 @@ def _check_disjoint(reader: TableReader, codes: Mapping[str, frozenset[int] | No
     for key, each in codes.items():
         for code in sorted(each or ()):
             if code in seen:
-                raise reader.wrong(key, f"{code} is also one of {seen[code]}; a code means one thing")
+                raise reader.wrong(key, f"{code} is also one of {seen[code]}; a code can be in one list only")
             seen[code] = key
 
 
 def _path(reader: TableReader, key: str) -> str:
     path = reader.take(key, str) or "."
     _check_text(reader, key, path)
-    # The file is UTF-8; as this locale spells it, the bytes count.
+    # The file is UTF-8, and the path must have the same bytes in every locale.
     return os.fsdecode(path.encode())
 
 
@@ -291,4 +288,4 @@ def _env(reader: TableReader) -> dict[str, str]:
 
 def _check_text(reader: TableReader, key: str, text: str) -> None:
     if "\0" in text:
-        raise reader.wrong(key, "holds a NUL character, which no program can be given")
+        raise reader.wrong(key, "contains a NUL character, which cannot be passed to a program")

@@ -1,4 +1,4 @@
-"""Reading a table of the configuration file key by key, so that each mistake is told with its key."""
+"""Reads a table of the configuration file key by key, so that each error names its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS: dict[type, str] = {
 
 
 class TableReader:
-    """One table. Each ``take`` knows a key; ``close`` refuses what is left over, naming the nearest right key."""
+    """One table. Each ``take`` reads a key; ``close`` refuses the other keys, and suggests the nearest correct one."""
 
     def __init__(self, path: str, values: Mapping[str, Any]) -> None:
         self._path = path
@@ -51,7 +51,7 @@ class TableReader:
         return self._left.pop(key, None)
 
     def close(self) -> None:
-        """Raise ConfigurationError for the first key that nobody has asked for."""
+        """Raise ConfigurationError for the first key that was not taken."""
         for key in self._left:
             raise self.wrong(key, f"is not a key of this table; {nearest_of(key, self._known)}")
 
@@ -61,7 +61,7 @@ class TableReader:
 
 
 def nearest_of(word: str, known: Sequence[str], prefix: str = "") -> str:
-    """What was probably meant, for the end of a message. ``prefix``: what all of them, left out here, begin with."""
+    """A suggestion for the end of a message: the nearest known word, or all of them, each with the ``prefix``."""
     near = nearest(word, known, 0.5)
     if near is not None:
         return f"did you mean {prefix + near!r}?"
@@ -69,5 +69,5 @@ def nearest_of(word: str, known: Sequence[str], prefix: str = "") -> str:
 
 
 def _described(value: object) -> str:
-    # The kind only: a value that stands in the wrong place may be a secret.
+    # Not the value itself: in the wrong place it may be a secret.
     return _KINDS.get(type(value), f"a {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""Schedules as ``jobrunner.toml`` has them.
+"""Reads the schedules of ``jobrunner.toml``.
 
-A file is read at every tick, which has no use for schedules: their keys and kinds are checked then, what they say by
-``declare``.
+Every tick reads the file but does not use its schedules, so it checks only their keys and types. ``declarations``
+checks their values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jobrunner.settings.toml_reader import TableReader
 if TYPE_CHECKING:
     from jobrunner.model import Declaration
 
-# None: what it may be is told by whoever checks the policy of the slots.
+# None: any type; ``OPTIONS`` checks the value.
 _KEYS: dict[str, type[Any] | None] = {"timezone": str, "payload": dict, "description": str, "renamed_from": str}
 _KEYS |= {name: {"choice": str, "number": int}.get(option.kind) for name, option in OPTIONS.items()}
 _EXPRESSION_HINT = 'schedule = "0 2 * * *"'
@@ -26,7 +26,7 @@ _EXPRESSION_HINT = 'schedule = "0 2 * * *"'
 
 @dataclass(frozen=True, slots=True)
 class FiledSchedule:
-    """A schedule as the file has it, under the key ``where``: the keys are right, the values are not checked yet."""
+    """A schedule of the file, at the key ``where``. Its keys are checked, its values not yet."""
 
     where: str
     job_type: str
@@ -35,7 +35,7 @@ class FiledSchedule:
 
 
 def schedule_of(where: str, job_type: str, reader: TableReader) -> FiledSchedule | None:
-    """What the table of a job, or of a schedule, says of when it runs; None: nothing."""
+    """The schedule in the table of a job or of a schedule; None if there is none."""
     expression = reader.take("schedule", str)
     options = {
         key: value
@@ -45,14 +45,14 @@ def schedule_of(where: str, job_type: str, reader: TableReader) -> FiledSchedule
     if expression is not None:
         return FiledSchedule(where, job_type, expression, options)
     if options:
-        # Perhaps it is there, and misspelt.
+        # The key `schedule` may be misspelt; this reports it.
         reader.close()
         raise reader.wrong(next(iter(options)), f"belongs to a schedule, and there is none; add {_EXPRESSION_HINT}")
     return None
 
 
 def named_schedule(name: str, reader: TableReader) -> FiledSchedule:
-    """What a table under ``schedules`` says."""
+    """The schedule in a table under ``schedules``."""
     job_type = reader.take("job", str)
     if job_type is None:
         raise reader.wrong("job", 'is missing; write the job type to run, e.g. job = "send_weekly_report"')
@@ -63,7 +63,7 @@ def named_schedule(name: str, reader: TableReader) -> FiledSchedule:
 
 
 def declarations(path: Path, schedules: Mapping[str, FiledSchedule], payload_limit: int) -> list[Declaration]:
-    """What the file of this path says of its schedules. Raises ConfigurationError naming the file and the key."""
+    """Check the schedules of the file. Raises ConfigurationError naming the file and the key."""
     from jobrunner.schedules.declare import Schedule, declare
 
     declared = []

@@ -1,4 +1,4 @@
-"""Runs at work: in the hands of a tick that was started, or of an owner who is only a name in their rows."""
+"""Running runs: in the hands of a tick that was started, or of an owner that exists only in their rows."""
 
 import subprocess
 from datetime import timedelta

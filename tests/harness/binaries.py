@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: in the wheel of the test group, else in Debian's folder."""
+"""Finds PostgreSQL's programs: in the wheel of the test group, else in Debian's folder."""
 
 import importlib.util
 import os
@@ -56,7 +56,7 @@ def works(folder: Path) -> bool:
 
 
 def copied(folder: Path) -> Path | None:
-    """A copy that nobody can read, when root's own folder hides the programs (say, a checkout in /root)."""
+    """A copy that the user nobody can read, if the programs are in a private folder such as /root."""
     if os.geteuid() != 0 or folder.is_relative_to(DEBIAN):
         return None
     wheel = folder.parent.parent

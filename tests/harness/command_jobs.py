@@ -1,4 +1,4 @@
-"""Commands as job types, as a user of jobrunner.toml would have them, and a program that tells how it was started."""
+"""Commands as job types for tests, and a program that reports how it was started."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The fixture `jobrunner`: the installed command as a real process with an environment as bare as cron's."""
+"""The fixture `jobrunner`: the installed command as a real process, in an environment as empty as cron's."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a run of the tests cost: its slowest tests and its processor time. A test that takes too long fails."""
+"""Reports what a run of the tests cost: the slowest tests and the processor time. A test that takes too long fails."""
 
 import os
 from collections import defaultdict

@@ -60,7 +60,7 @@ esac
 
 
 class Cron(ABC):
-    """Runs crontabs: one of a user, and one that stands in /etc/cron.d. Both belong to whoever runs the tests."""
+    """Runs crontabs: one of a user, and one in /etc/cron.d. Both belong to the user who runs the tests."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What a test sees of a database, the same on SQLite and PostgreSQL."""
+"""The interface of a test database, the same for SQLite and PostgreSQL."""
 
 import json
 import re

@@ -74,7 +74,7 @@ class PrivatePostgres:
         return self.server.postmaster_pid
 
     def stop(self) -> None:
-        """As a crash would: all connections are cut, nothing is said goodbye to. Committed work survives."""
+        """Like a crash: all connections are cut at once. Committed work survives."""
         self.server.stop()
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Commands in surroundings that cron, a container or a bad day may give them."""
+"""Runs commands in unusual environments, such as those of cron or a container."""
 
 import os
 import subprocess
@@ -68,15 +68,15 @@ def run_in(
     return done
 
 
-def is_civil(done: Completed, code: int) -> None:
-    """That it ended as expected, with one line where something is wrong and none where nothing is."""
+def check_exit(done: Completed, code: int) -> None:
+    """Check the exit code, and that stderr has one line for an error and none otherwise."""
     assert done.returncode == code, describe(done)
     lines = done.stderr.splitlines()
     assert len(lines) == (1 if code else 0), describe(done)
     assert all(line.startswith("jobrunner: ") and len(line) > 25 for line in lines), describe(done)
 
 
-def all_are_civil(
+def check_all_exits(
     jobrunner: Commands,
     surroundings: str = 'exec "$@"',
     env: Mapping[str, str | None] | None = None,
@@ -86,12 +86,12 @@ def all_are_civil(
     ends = {}
     for name, words in COMMANDS.items():
         ends[name] = run_in(jobrunner, surroundings, *words, env=env)
-        is_civil(ends[name], (codes or {}).get(name, 0))
+        check_exit(ends[name], (codes or {}).get(name, 0))
     return ends
 
 
 def with_mounts(script: str) -> str:
-    """A line of shell that runs the command where `script` has mounted what it likes, for nobody else to see."""
+    """A line of shell that runs the command with the mounts of `script`, which only the command sees."""
     unshare = unshared("--mount") if os.geteuid() == 0 else unshared("--user", "--map-root-user", "--mount")
     return f'exec {unshare} sh -c \'{script} && exec "$@"\' sh "$@"'
 

@@ -1,4 +1,4 @@
-"""Runs put into the table and read back, for tests of what handlers do: a command takes a third of a second."""
+"""Inserts and reads runs directly, since a command takes a third of a second."""
 
 from collections.abc import Mapping
 from datetime import timedelta

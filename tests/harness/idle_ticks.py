@@ -1,4 +1,4 @@
-"""What tests of the idle tick ask: which modules a tick imported, and what it left behind."""
+"""Helpers for the tests of the idle tick: the modules that a tick imported, and the rows that it wrote."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Tick:
 
 
 def quiet_hour(database: Database) -> None:
-    """Nothing is due, and somebody has just pruned."""
+    """Nothing is due, and old rows were pruned just before."""
     database.execute("UPDATE job_state SET pruned_at = ?", [database.now()])
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the tables at any quiet moment; and runs that are put in, and looked at, by the tests of it."""
+"""The invariants of the tables at any quiet moment, and inserted runs for the tests of them."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a database may put in the way of a write: a COMMIT that hangs, a row that it refuses."""
+"""Obstacles to a write: a COMMIT that hangs, a row that the database refuses."""
 
 import contextlib
 from collections.abc import Iterator

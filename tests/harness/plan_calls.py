@@ -1,4 +1,4 @@
-"""Every call of the store that sends a statement, each with what makes it send all of them."""
+"""Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -185,7 +185,7 @@ PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
-    "records.read": "what definitions, reconcile and queries call",
+    "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",
@@ -221,6 +221,6 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
-    "queries.status": "a person's command: counts all runs by their status, and so reads them all",
+    "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

@@ -1,4 +1,4 @@
-"""What the tests of plans share: what a statement examines, and the rows beside which it is asked."""
+"""Shared by the tests of query plans: counts the rows that a statement examines, and inserts a long history."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

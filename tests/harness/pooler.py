@@ -1,4 +1,4 @@
-"""A transaction pooler as far as it matters to a session: it makes up the session's number, and swallows notices."""
+"""A minimal transaction pooler: it changes the session's number, and drops notices."""
 
 import contextlib
 import socket

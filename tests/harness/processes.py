@@ -1,4 +1,4 @@
-"""Which processes belong to a test, what they are doing, and their end."""
+"""Finds the processes of a test, reports their state, and ends them."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ def state_of(pid: int) -> str:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process stands still until it is told to go on."""
+    """Whether a process is stopped until it gets SIGCONT."""
     return state_of(pid) == "T"
 
 

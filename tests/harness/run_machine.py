@@ -168,7 +168,7 @@ class Runs(People):
     @rule(pick=picks, ending=endings_of_owners)
     @precondition(lambda self: self.claims(live=False))
     def finalize_late(self, pick: int, ending: AttemptResult) -> None:
-        """A stale owner changes nothing; only who ended the attempt himself is told that it was applied."""
+        """A stale owner changes nothing; only the owner that ended the attempt learns that it was applied."""
         held = chosen(self.claims(live=False), pick)
         own = [
             row["error_type"]
@@ -201,7 +201,7 @@ class Runs(People):
             assert {name: row[name] for name in columns} == columns
 
     def forget(self, held: Held, _: Row | None) -> None:
-        """The owner crashes: nobody but recovery will ever end this attempt."""
+        """The owner crashes: only recovery can end this attempt."""
         self.held.remove(held)
 
     @rule(pick=picks, whole=st.booleans())

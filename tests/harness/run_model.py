@@ -60,7 +60,7 @@ class Undone(Exception):
 
 
 def ends_at(row: Row, outcome: Outcome) -> tuple[Status, int]:
-    """Status and charged attempts after this end, said once more and differently than the code says it."""
+    """Status and charged attempts after this end, written independently of the code."""
     attempts: int = row["attempts"]
     if outcome is Outcome.SUCCEEDED:
         return Status.SUCCEEDED, attempts

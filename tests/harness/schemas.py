@@ -1,4 +1,4 @@
-"""What a database itself tells of its schema, for tests that compare two or look for leftovers; and who needs one."""
+"""Reads a schema from the database itself, to compare two or to find leftovers."""
 
 import subprocess
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from typing import Any
 
-from harness import places
+from harness import fork_setup
 
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine())
 _CLONE_PARENT = 0x8000
@@ -30,7 +30,7 @@ def start() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # While Python's own path is as it is for a module.
     if os.fork() == 0:
-        places.die_with_parent()
+        fork_setup.die_with_parent()
         ours.close()
         _serve(theirs)
     theirs.close()
@@ -44,7 +44,7 @@ def use(channel: socket.socket) -> None:
     class WarmChild(subprocess.Popen[bytes]):
         def _execute_child(self, args: Any, *others: Any) -> None:
             pass_fds, environment, pipes = others[3], others[5], others[9:15]
-            if list(args[:4]) != _COMMAND or not places.is_plain(environment):
+            if list(args[:4]) != _COMMAND or not fork_setup.is_plain(environment):
                 super()._execute_child(args, *others)  # type: ignore[misc] # CPython's own, in no stub
                 return
             stdin, _, _, stdout, _, stderr = pipes
@@ -96,7 +96,7 @@ def _fork_sibling() -> int:
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     arguments: list[str] = request["arguments"]
     wanted = dict(zip(request["numbers"], descriptors, strict=True))
-    places.take([*_COMMAND, *arguments], request["environment"], wanted)
+    fork_setup.take([*_COMMAND, *arguments], request["environment"], wanted)
     sys.argv = [str(sys.modules[_MODULE].__file__), *arguments]
     # Imported by the starter, to be run here.
     del sys.modules[_MODULE]

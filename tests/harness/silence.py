@@ -1,4 +1,4 @@
-"""A way to a PostgreSQL server that falls silent: nobody is cut off, and nothing is answered any more."""
+"""A proxy in front of a PostgreSQL server that stops answering while all connections stay open."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 READY = b"Z"
 
 
-class Line:
+class Proxy:
     """Answers so many times, all connections together, and then no more; ``greets``: new ones may still log in.
 
     So does a pooler that was paused: it lets everybody in by itself.
@@ -87,7 +87,7 @@ def silent_after(url: str, answers: int, *, greets: bool = False) -> Iterator[st
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
-    line = Line((parts.hostname, parts.port), answers, greets=greets)
+    line = Proxy((parts.hostname, parts.port), answers, greets=greets)
     place = f"{parts.username}:{parts.password}@127.0.0.1:{line.port}"
     try:
         yield urlunsplit(parts._replace(netloc=place, query="sslmode=disable&gssencmode=disable"))

@@ -1,4 +1,4 @@
-"""Schedules, the slots that became runs and those that did not, and where the clock stands."""
+"""Reads the slots with and without runs, and moves the clock."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A process that stands still at a fault point, and jobs for it of the kinds that are no plain handler."""
+"""A process that stalls at a failpoint, and special jobs for it."""
 
 from harness import App, wait_for
 from harness.processes import is_stopped

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 sys.path.append(str(Path(__file__).parents[1]))
-from harness import places, siblings
+from harness import fork_setup, siblings
 
 sys.path.pop()
 
@@ -38,7 +38,7 @@ _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 
 def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
-    places.die_with_parent()
+    fork_setup.die_with_parent()
     _import_all()
     gc.collect()
     gc.freeze()
@@ -119,7 +119,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     is_python = words[0] == sys.executable
     shown = words if is_python else [sys.executable, *words]
     ours = siblings.start()
-    places.take(shown, request["environment"], dict(enumerate(streams)), keep=ours.fileno())
+    fork_setup.take(shown, request["environment"], dict(enumerate(streams)), keep=ours.fileno())
     siblings.use(ours)
     os.chdir(request["folder"])
     if is_python:

@@ -1,4 +1,4 @@
-"""Ticks that are stopped while their handlers are at work, and what they leave behind: nothing."""
+"""Ticks that are stopped while their handlers are running, and checks that nothing is left behind."""
 
 import json
 import subprocess

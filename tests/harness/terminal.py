@@ -1,4 +1,4 @@
-"""What a person at a terminal sees."""
+"""Runs a command on a terminal and returns what a person sees."""
 
 import os
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import places, starter
+from harness import fork_setup, starter
 
 PLAIN_LOCALE = {"LANG": "C.UTF-8"}
 
@@ -23,9 +23,9 @@ def can_be_warm(command: str, words: list[str], environment: Mapping[str, str]) 
         hasattr(os, "pidfd_open")
         and command == str(Path(sys.executable).with_name("jobrunner"))
         and environment.get("LANG") == PLAIN_LOCALE["LANG"]
-        and places.is_plain(environment)
-        and sum(len(word) + 1 for word in [sys.executable, command, *words]) < places.ROOM_BYTES / 4
-        and sum(len(name) + len(value) + 2 for name, value in environment.items()) < places.ROOM_BYTES / 4
+        and fork_setup.is_plain(environment)
+        and sum(len(word) + 1 for word in [sys.executable, command, *words]) < fork_setup.RESERVED_BYTES / 4
+        and sum(len(name) + len(value) + 2 for name, value in environment.items()) < fork_setup.RESERVED_BYTES / 4
     )
 
 
@@ -78,8 +78,8 @@ class _Starter:
         with theirs:
             self.process = subprocess.Popen(
                 # -P: what lies beside the starter is not on a command's import path.
-                [sys.executable, "-P", starter.__file__, str(theirs.fileno()), "x" * places.ROOM_BYTES],
-                env={"PATH": os.defpath, **PLAIN_LOCALE, places.ROOM: "x" * places.ROOM_BYTES},
+                [sys.executable, "-P", starter.__file__, str(theirs.fileno()), "x" * fork_setup.RESERVED_BYTES],
+                env={"PATH": os.defpath, **PLAIN_LOCALE, fork_setup.RESERVED: "x" * fork_setup.RESERVED_BYTES},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

@@ -97,7 +97,7 @@ LEAP_DAY = vixie.looks(ZoneInfo("UTC"), utc("2032-02-28T23:00"), utc("2032-03-01
 
 
 def assert_one_line(message: str, told: str, begins: str = "bad schedule ") -> None:
-    """What is refused is told with the remedy, in one short line that any terminal shows."""
+    """An expression is refused with the remedy, in one short line that any terminal shows."""
     assert told in message
     assert message.startswith(begins)
     assert message.isascii()

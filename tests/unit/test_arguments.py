@@ -1,4 +1,4 @@
-"""Whether a payload fits a handler: told before the handler starts, naming the argument."""
+"""Whether a payload fits a handler: checked before the handler starts, with the name of the argument."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Optional
@@ -65,7 +65,7 @@ def resolved(
         {"user_id": 1, "week": "2026-01-05", "note": None},
     ],
 )
-def test_a_payload_that_fits_passes(payload: dict[str, Any]) -> None:
+def test_payload_that_fits_the_signature_is_accepted(payload: dict[str, Any]) -> None:
     signature.check(report, payload)
 
 
@@ -83,7 +83,7 @@ def test_a_payload_that_fits_passes(payload: dict[str, Any]) -> None:
         ({"user_id": 1, "week": "w", "ctx": 2}, "unexpected argument 'ctx'"),
     ],
 )
-def test_what_does_not_fit_is_named(payload: dict[str, Any], problem: str) -> None:
+def test_arguments_that_do_not_fit_are_named(payload: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadPayload, match=problem):
         signature.check(report, payload)
 
@@ -114,24 +114,24 @@ def test_each_other_json_type_is_refused(name: str, value: object, wanted: str) 
         signature.check(resolved, {name: value})
 
 
-def test_annotations_that_cannot_be_resolved_check_names_only() -> None:
+def test_unresolvable_annotations_check_argument_names_only() -> None:
     signature.check(typed, {"own": 1, "bare": object(), "whole": "not checked either"})
     with pytest.raises(BadPayload, match="unexpected argument 'other'"):
         signature.check(typed, {"other": 1})
 
 
-def test_a_handler_that_takes_any_name_takes_any_name() -> None:
+def test_handler_with_keyword_arguments_takes_any_name() -> None:
     signature.check(flexible, {"known": 1, "more": [], "ctx": "positional only, so the name is free"})
     with pytest.raises(BadPayload, match="missing argument 'known'"):
         signature.check(flexible, {"more": 1})
 
 
-def test_the_name_of_the_context_is_taken_also_where_any_name_goes() -> None:
+def test_name_of_the_context_argument_is_reserved_even_with_keyword_arguments() -> None:
     with pytest.raises(BadPayload, match="unexpected argument 'ctx'"):
         signature.check(named_like_its_context, {"ctx": 1})
 
 
-def test_a_handler_without_arguments_says_so() -> None:
+def test_error_for_a_handler_without_arguments_names_that() -> None:
     def clean_up(ctx: Context) -> None: ...
 
     signature.check(clean_up, {})
@@ -170,5 +170,5 @@ def test_a_function_that_cannot_be_a_handler_is_refused(function: Any, problem: 
 
 
 @pytest.mark.parametrize("function", [report, flexible, typed, lambda ctx: None])
-def test_a_function_that_can_be_one_is_not(function: Any) -> None:
+def test_function_that_can_be_a_handler_is_accepted(function: Any) -> None:
     signature.check_handler(function, reserved={"run_at"})

@@ -1,4 +1,4 @@
-"""How long a failed run waits: the shapes, their caps, the jitter around them, and no overflow anywhere."""
+"""How long a failed run waits: the shapes, their caps, the jitter, and no overflow."""
 
 import json
 from datetime import timedelta
@@ -95,7 +95,7 @@ def test_no_attempt_is_late_enough_to_overflow(policy: Backoff, attempt: int) ->
     assert policy.wait(attempt, middle) == timedelta(days=365)
 
 
-def test_chance_is_real_unless_it_is_given() -> None:
+def test_jitter_is_random_unless_a_random_source_is_given() -> None:
     drawn = {fixed("1h").wait(1) for _ in range(20)}
     assert len(drawn) > 1
     assert all(timedelta(minutes=48) <= wait <= timedelta(minutes=72) for wait in drawn)
@@ -103,13 +103,13 @@ def test_chance_is_real_unless_it_is_given() -> None:
 
 
 @given(policies)
-def test_a_policy_survives_the_way_from_the_child_to_its_parent(policy: Backoff) -> None:
+def test_backoff_survives_the_transfer_from_child_to_parent(policy: Backoff) -> None:
     rebuilt = Backoff.from_data(json.loads(json.dumps(policy.as_data())))
     assert rebuilt == policy
     assert rebuilt.wait(3, middle) == policy.wait(3, middle)
 
 
-def test_people_can_read_a_policy() -> None:
+def test_backoff_is_described_in_words() -> None:
     assert str(exponential("1m", cap="30m")) == "exponential 60s up to 1800s ±20%"
     assert str(waits("1m", "10m", jitter=0)) == "waits 60s, 600s ±0%"
     assert str(fixed("5s")) == "fixed 5s ±20%"
@@ -131,7 +131,7 @@ def test_people_can_read_a_policy() -> None:
         (lambda: exponential("1m", cap="-1s"), "'-1s' is not a duration"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(build: object, problem: str) -> None:
+def test_invalid_backoff_is_refused(build: object, problem: str) -> None:
     assert callable(build)
     with pytest.raises(UsageError, match=problem):
         build()

@@ -81,7 +81,7 @@ def test_a_slot_in_another_zone_is_told_in_utc() -> None:
         "%(run_id)s",
     ],
 )
-def test_other_braces_stand_for_themselves(literal: str) -> None:
+def test_other_braces_in_a_command_are_kept(literal: str) -> None:
     check_argument(literal)
     assert command("a", literal).arguments_for(run()) == ["a", literal]
 
@@ -92,11 +92,11 @@ def test_a_wrong_placeholder_is_refused_in_the_file(wrong: str) -> None:
         check_argument(wrong)
 
 
-def test_placeholders_of_a_shell_line_are_seen() -> None:
+def test_placeholders_in_a_shell_command_are_found() -> None:
     assert placeholders_in("a {run_id} ${HOME} {print $1} {payload.a}") == ["run_id", "payload.a"]
 
 
-def test_what_a_command_inherits() -> None:
+def test_command_inherits_these_variables() -> None:
     environ = {
         b"PATH": b"/bin",
         b"ODD": b"\xff",
@@ -131,5 +131,5 @@ def test_what_a_command_inherits() -> None:
         (1, {"retry_codes": frozenset({75}), "discard_codes": frozenset({4})}, Outcome.DISCARDED),
     ],
 )
-def test_what_an_exit_status_means(code: int, options: dict[str, Any], outcome: Outcome) -> None:
+def test_exit_status_gives_this_outcome(code: int, options: dict[str, Any], outcome: Outcome) -> None:
     assert command("a", **options).meaning_of(code) is outcome

@@ -1,4 +1,4 @@
-"""Crontabs that somebody made to hang the import, or to fool who reads what it prints."""
+"""Crontabs made to hang the import, or to deceive the reader of its output."""
 
 import os
 import time

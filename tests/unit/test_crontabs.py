@@ -1,4 +1,4 @@
-"""Reading a crontab, and what becomes of each of its lines."""
+"""Reading a crontab, and the conversion of each of its lines."""
 
 import sys
 import tomllib
@@ -72,7 +72,7 @@ def test_a_line_is_read_as_cron_reads_it(text: str, line: object) -> None:
 @pytest.mark.parametrize(
     "text", ["0 5 * * *", "0 5 * * * ", "0 5 * *", "@daily", "'A=b", "A='b' c", "* * * * * * a", "abc"]
 )
-def test_what_cron_would_not_read_is_not_guessed_at(text: str) -> None:
+def test_crontab_line_that_cron_cannot_read_is_reported(text: str) -> None:
     (line,) = read(f"{text}\n".encode(), has_user=False).lines
     assert isinstance(line, Unreadable)
 
@@ -86,7 +86,7 @@ def test_a_system_crontab_has_a_user_in_each_line() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\0", b"0 5 * * * a\n\x1b[2J\n", b"\x7fELF\x02\x01", b"#" * (2**20 + 1)])
-def test_what_is_no_crontab_is_refused_as_a_whole(data: bytes) -> None:
+def test_file_that_is_no_crontab_is_refused_as_a_whole(data: bytes) -> None:
     with pytest.raises(UsageError):
         read(data, has_user=False)
 
@@ -101,14 +101,14 @@ def test_a_comment_in_latin_1_is_read_and_a_job_is_not_guessed_at() -> None:
     ("data", "word"),
     [(b"0 5 * * * a", "newline"), (b"0 5 * * * a\r\n", "Windows"), (b"\xef\xbb\xbf0 5 * * * a\n", "mark")],
 )
-def test_files_of_other_systems_are_read_and_that_is_told(data: bytes, word: str) -> None:
+def test_crontab_from_another_system_is_read_with_a_remark(data: bytes, word: str) -> None:
     crontab = read(data, has_user=False)
     assert crontab.lines == (Entry(1, "0 5 * * *", None, "a"),)
     assert any(word in remark for remark in crontab.remarks)
     assert any(word in said for said in report(crontab, take_over(crontab, HOST)))
 
 
-def test_a_job_gets_what_cron_gave_it() -> None:
+def test_imported_job_gets_the_surroundings_that_cron_gave_it() -> None:
     found = job("A=b\nLOGNAME=x\nCRON_TZ=Asia/Tokyo\nMAILTO=me\n0 5 * * * c d\nZ=late\n")
     assert found.env == {"PATH": "/usr/bin:/bin", "A": "b", "MAILTO": "me"}
     assert (found.cwd, found.stdin, found.command) == ("/home/app", "", "c d")
@@ -121,7 +121,7 @@ def test_home_and_path_of_the_crontab_hold_from_there_on() -> None:
     assert (second.cwd, second.env) == ("/srv", {"PATH": "/opt/bin", "HOME": "/srv"})
 
 
-def test_another_shell_is_the_one_that_a_line_runs_through() -> None:
+def test_shell_variable_is_used_for_the_lines_below() -> None:
     found = job("SHELL=/bin/bash\n0 5 * * * a | b\n")
     assert found.argv == ("/bin/bash", "-c", "a | b")
     assert 'command = ["/bin/bash", "-c", "a | b"]' in write([found], "a test")
@@ -134,7 +134,7 @@ def test_a_home_folder_that_does_not_exist_stops_no_job_as_under_cron() -> None:
     assert [each.text for each in found.remarks if "no home folder /home/app" in each.text] == [found.remarks[0].text]
 
 
-def test_the_input_behind_a_percent_sign_keeps_its_blanks() -> None:
+def test_standard_input_after_a_percent_sign_keeps_its_blanks() -> None:
     assert job("0 5 * * * a  %b \t\n").stdin == "b \t\n"
 
 
@@ -154,7 +154,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize(("line", "command", "text"), INPUTS)
-def test_what_follows_a_percent_sign_is_the_input(line: str, command: str, text: str) -> None:
+def test_text_after_a_percent_sign_is_the_standard_input(line: str, command: str, text: str) -> None:
     assert without_input(line) == (command, text)
 
 
@@ -199,18 +199,18 @@ def test_an_imported_command_is_the_text_that_cron_gives_its_shell(command: str,
         ("0 5 L * * a", "cron does not know L"),
     ],
 )
-def test_what_cannot_be_taken_over_is_listed_with_its_line_and_the_reason(text: str, word: str) -> None:
+def test_line_that_cannot_be_imported_is_listed_with_the_reason(text: str, word: str) -> None:
     line, reason = refusal(f"\n{text}\n")
     assert line == 2 + text.count("\n")
     assert word in reason
 
 
-def test_a_time_zone_that_does_not_exist_takes_no_job_along() -> None:
+def test_job_with_an_unknown_time_zone_is_not_imported() -> None:
     line, reason = refusal("CRON_TZ=Europe/Berln\n0 5 * * * a\n")
     assert (line, "Europe/Berlin" in reason) == (2, True)
 
 
-def test_the_jobs_of_other_users_stay_behind() -> None:
+def test_jobs_of_other_users_are_not_imported() -> None:
     found = taken("1 * * * * app a\n2 * * * * root b\n", has_user=True)
     assert [each.command for each in found.jobs] == ["a"]
     assert [each.line for each in found.refused] == [2]
@@ -242,22 +242,22 @@ def test_the_comment_directly_above_is_the_description(above: str, description: 
     [
         ("MAILTO=me\n", "no mail is sent"),
         ("CRON_TZ=UTC\n", "time zone of the jobs"),
-        ("TZ=Asia/Tokyo\n", "moves no schedule"),
+        ("TZ=Asia/Tokyo\n", "changes no schedule"),
         ("LOGNAME=x\n", "left out"),
         ("RANDOM_DELAY=6\n", 'jitter = "6m"'),
-        ("PATH=$HOME/bin\n", "$ stands for itself"),
+        ("PATH=$HOME/bin\n", "$ is not expanded"),
         ("X=1\n", "in the environment"),
-        ("SHELL=/bin/bash\n0 5 * * * a\n", "through /bin/bash"),
-        ("0 5 * * * [ -x /a ] && /a\n", "better `if"),
+        ("SHELL=/bin/bash\n0 5 * * * a\n", "run by /bin/bash"),
+        ("0 5 * * * [ -x /a ] && /a\n", "better write `if"),
         ("0 5 * * * a &\n", "ends with the run"),
         ("0 5 * * * a%b\n", "standard input"),
     ],
 )
-def test_what_differs_is_told(text: str, said: str) -> None:
+def test_differences_from_cron_are_reported(text: str, said: str) -> None:
     assert said in about(text, text.count("\n"))
 
 
-def test_a_variable_in_a_command_gives_its_value_and_not_its_name_to_the_job() -> None:
+def test_job_is_named_after_the_value_of_a_variable() -> None:
     assert job("NICETIGER=/usr/sbin/tigercron\n0 5 * * * $NICETIGER -q > /dev/null\n").name == "tigercron"
 
 
@@ -318,7 +318,7 @@ def test_every_line_is_accounted_for_and_every_job_is_read_back(lines: list[str]
 
 
 @given(st.lists(st.one_of(WORDS, TRICKY), min_size=1, max_size=4))
-def test_our_own_reader_takes_whatever_is_written(commands: list[str]) -> None:
+def test_written_toml_is_always_readable(commands: list[str]) -> None:
     text = "".join(f"0 5 * * * {command}\n" for command in commands)
     try:
         found = taken(text)
@@ -335,7 +335,7 @@ FIELDS = ["0", "1", "5", "7", "*", "*/2", "1-5", "1,2", "mon", "jan", "5/2", "9-
 
 
 @given(st.lists(st.sampled_from(FIELDS), min_size=5, max_size=5))
-def test_an_expression_is_taken_over_or_refused_by_the_same_reader(fields: list[str]) -> None:
+def test_imported_expressions_are_checked_like_all_others(fields: list[str]) -> None:
     expression = " ".join(fields)
     found = taken(f"{expression} a\n")
     try:

@@ -34,7 +34,7 @@ TEN_YEARS = timedelta(days=3660)
         ("3660d", TEN_YEARS.total_seconds()),
     ],
 )
-def test_what_people_write(text: str, seconds: float) -> None:
+def test_durations_in_usual_forms_are_read(text: str, seconds: float) -> None:
     assert parse_duration(text) == timedelta(seconds=seconds)
 
 
@@ -44,7 +44,7 @@ def test_what_people_write(text: str, seconds: float) -> None:
      "5m\x00", "5M", None, True, False, float("nan"), float("inf"), -1, 1e30, [], b"5s"],
     ids=repr,
 )  # fmt: skip
-def test_anything_else_is_refused_with_the_way_to_write_it(value: object) -> None:
+def test_other_durations_are_refused_with_the_correct_form(value: object) -> None:
     with pytest.raises(UsageError, match="is not a duration; write it as 30s, 5m or 1h30m"):
         parse_duration(value)  # type: ignore[arg-type]
 
@@ -52,12 +52,12 @@ def test_anything_else_is_refused_with_the_way_to_write_it(value: object) -> Non
 @pytest.mark.parametrize(
     "value", [timedelta(seconds=-1), timedelta.max, "3661d", "999999999999w", "9" * 40, 10**20], ids=repr
 )
-def test_less_than_nothing_and_more_than_ten_years_are_out_of_range(value: object) -> None:
+def test_negative_durations_and_more_than_ten_years_are_refused(value: object) -> None:
     with pytest.raises(UsageError, match="out of range; it must lie between 0 and ten years"):
         parse_duration(value)  # type: ignore[arg-type]
 
 
-def test_a_book_is_not_repeated() -> None:
+def test_long_text_is_cut_in_the_error_about_a_duration() -> None:
     with pytest.raises(UsageError, match="at most 40 characters") as refused:
         parse_duration("1s" * 1000)
     assert len(str(refused.value)) < 100
@@ -91,12 +91,12 @@ def test_any_text_is_a_duration_or_refused(text: str) -> None:
         (timedelta(seconds=-90), "-1m30s"),
     ],
 )
-def test_what_people_read(duration: timedelta, text: str) -> None:
+def test_durations_are_formatted_for_people(duration: timedelta, text: str) -> None:
     assert format_duration(duration) == text
 
 
 @given(st.timedeltas(timedelta(0), TEN_YEARS - timedelta(days=1)))
-def test_what_is_shown_can_be_written(duration: timedelta) -> None:
+def test_formatted_durations_can_be_read_again(duration: timedelta) -> None:
     """The two largest units: nothing is off by more than the second of them."""
     shown = parse_duration(format_duration(duration))
     unit = timedelta(milliseconds=1) if duration < timedelta(seconds=1) else timedelta(seconds=1)
@@ -106,5 +106,5 @@ def test_what_is_shown_can_be_written(duration: timedelta) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.9996, 0.9999, 1.0])
-def test_almost_a_second_is_a_second(seconds: float) -> None:
+def test_duration_just_under_a_second_is_shown_as_a_second(seconds: float) -> None:
     assert format_duration(timedelta(seconds=seconds)) == "1s"

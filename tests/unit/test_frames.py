@@ -1,4 +1,4 @@
-"""Frames between a parent and its child: whole however the bytes arrive, and nonsense is told from a frame."""
+"""Frames between a parent and its child: complete however the bytes arrive, and garbage is refused."""
 
 import json
 import random
@@ -80,7 +80,7 @@ def test_a_body_that_is_no_frame_is_refused(body: bytes, problem: str) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_garbage_waits_for_more_or_is_refused(data: bytes) -> None:
+def test_garbage_frame_is_incomplete_or_refused(data: bytes) -> None:
     try:
         for frame in Inbox().feed(data):
             assert isinstance(frame["kind"], str)
@@ -94,12 +94,12 @@ def test_a_length_beyond_any_message_is_refused_before_the_rest_is_awaited() -> 
     assert Inbox().feed(struct.pack("!I", LARGEST_BYTES)) == []
 
 
-def test_words_of_a_handler_on_the_channel_are_refused() -> None:
+def test_text_that_a_handler_writes_to_the_channel_is_refused() -> None:
     with pytest.raises(BrokenFrame, match="larger than any message"):
         Inbox().feed(b"Traceback (most recent call last):\n")
 
 
-def test_good_frames_before_a_broken_one_are_not_taken_for_it() -> None:
+def test_frames_before_a_broken_frame_are_read() -> None:
     inbox = Inbox()
     assert inbox.feed(encode({"kind": "hello"})) == [{"kind": "hello"}]
     with pytest.raises(BrokenFrame):
@@ -107,13 +107,13 @@ def test_good_frames_before_a_broken_one_are_not_taken_for_it() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_what_json_has_no_number_for_is_not_sent(value: float) -> None:
+def test_nan_and_infinity_are_not_sent(value: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         encode({"kind": "report", "result": value})
 
 
 @pytest.mark.parametrize("value", [object(), b"x", {1}], ids=["object", "bytes", "set"])
-def test_objects_are_never_sent(value: Any) -> None:
+def test_python_objects_are_never_sent(value: Any) -> None:
     with pytest.raises(TypeError, match="not JSON serializable"):
         encode({"kind": "report", "result": value})
 
@@ -124,7 +124,7 @@ def test_the_bytes_are_a_length_and_plain_json() -> None:
     assert json.loads(data[4:].decode("ascii")) == {"kind": "run", "text": "ä"}
 
 
-def test_what_came_before_nonsense_is_not_lost() -> None:
+def test_frames_before_garbage_are_not_lost() -> None:
     inbox = Inbox()
     assert inbox.feed(encode({"kind": "report", "run_id": 1}) + b"\xff" * 100) == [{"kind": "report", "run_id": 1}]
     with pytest.raises(BrokenFrame):

@@ -1,4 +1,4 @@
-"""The hand: whatever happens to runs, each is in one phase, and its numbers are those of its runs."""
+"""The hand: each run is in one phase, and the counts agree with the runs."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -58,7 +58,7 @@ def test_a_run_moves_exactly_as_the_table_says(phase: Phase, to: Phase) -> None:
 
 @pytest.mark.parametrize("phase", Phase)
 def test_a_run_leaves_the_hand_only_written_or_returned(phase: Phase) -> None:
-    """A run that left from anywhere else would be lost: nobody renews its lease, nobody writes its end."""
+    """A run that left from another phase would be lost: its lease is not renewed and its result is not written."""
     hand, _ = hand_with(0)
     held = in_phase(hand, phase)
     if phase in LAST_PHASES:
@@ -90,7 +90,7 @@ def test_a_run_that_may_have_begun_goes_back_only_from_working_or_stopping() -> 
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*Phase, None])), max_size=60))
-def test_its_numbers_are_those_of_its_runs_whatever_happens(steps: list[tuple[int, Phase | None]]) -> None:
+def test_counts_of_the_hand_agree_with_its_runs(steps: list[tuple[int, Phase | None]]) -> None:
     hand, runs = hand_with(5)
     runs[1].takes_permit = False
     gone: set[RunInHand] = set()

@@ -1,4 +1,4 @@
-"""Plain intervals: counted in real time from a stated instant, by whoever and whenever they are asked."""
+"""Plain intervals: counted in real time from a fixed instant, with the same slots for every caller."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ intervals = st.one_of(
 
 @quickly
 @given(intervals, instants, st.floats(0, 2000))
-def test_every_question_about_an_interval_gets_the_same_answer(text: str, after: datetime, hours: float) -> None:
+def test_methods_of_an_interval_agree_with_each_other(text: str, after: datetime, hours: float) -> None:
     recurrence, until = Recurrence(text, "Europe/Dublin"), after + hours * HOUR
     asked, at = [], recurrence.next_after(after)
     while at is not None and at <= until and len(asked) < 200:
@@ -103,7 +103,7 @@ def test_every_question_about_an_interval_gets_the_same_answer(text: str, after:
         ("every 367d", "too long; an interval lies between 1m and 366d"),
         ("every 9999999999d", "too long"),
         ("every 90500ms", "a fraction of a second; write whole seconds"),
-        ("every 10m starting 2026-01-01T09:00:00Z", "after 'every' comes one length, and 'from' with one instant"),
+        ("every 10m starting 2026-01-01T09:00:00Z", "after 'every' comes one length, then optionally 'from'"),
         ("every 10m from", "after 'every' comes one length"),
         ("every 10m from 2026-01-01T09:00:00", "has no offset; write 2026-01-01T09:00:00Z for UTC"),
         ("every 10m from 2026-01-01", "is not an instant; write 2026-01-01T09:00:00Z"),

@@ -1,4 +1,4 @@
-"""Reading jobrunner.toml: every mistake is told with its key, and what is right is read."""
+"""Reading jobrunner.toml: every mistake is reported with its key, and correct files are read."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_mistake_is_told_with_its_key(name: str, tmp_path: Path) -> None:
     assert SECRET not in told
 
 
-def test_a_job_needs_no_more_than_its_command(tmp_path: Path) -> None:
+def test_job_table_needs_only_its_command(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text(GOOD)
     (command,) = toml_file.read(file).commands.values()
@@ -44,13 +44,13 @@ def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
     assert set(toml_file.read(file).commands) == {"why"}
 
 
-def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
+def test_empty_configuration_file_has_no_settings_and_jobs(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text("# nothing yet\n")
     assert config.load({"JOBRUNNER_CONFIG": str(file)}).commands == {}
 
 
-def test_the_error_of_a_setting_names_where_it_stands(tmp_path: Path) -> None:
+def test_error_of_a_setting_names_its_file_and_key(tmp_path: Path) -> None:
     file = tmp_path / "jobrunner.toml"
     file.write_text('[settings]\nlease = "11m"\n')
     environ = {"JOBRUNNER_CONFIG": str(file)}
@@ -61,7 +61,7 @@ def test_the_error_of_a_setting_names_where_it_stands(tmp_path: Path) -> None:
         config.load({**environ, "JOBRUNNER_LEASE": "20m"})
 
 
-def test_a_number_that_is_true_is_none() -> None:
+def test_boolean_in_place_of_a_number_is_refused() -> None:
     reader = TableReader("t", {"a": True, "b": [True]})
     with pytest.raises(ConfigurationError, match=r"t.a: must be a whole number, not true or false"):
         reader.take("a", int)

@@ -99,7 +99,7 @@ def test_statuses_are_waiting_running_or_finished() -> None:
     assert len(CLAIMABLE) + 1 + len(FINISHED) == len(Status)
 
 
-def test_the_cases_are_many() -> None:
+def test_number_of_lifecycle_cases_is_large_enough() -> None:
     assert len(CASES) > 5000
     assert {case.decision().event for case in CASES} == {
         Event.SUCCEED, Event.FAIL, Event.GIVE_UP, Event.RELEASE, Event.POSTPONE, Event.DROP,
@@ -107,7 +107,7 @@ def test_the_cases_are_many() -> None:
     }  # fmt: skip
 
 
-def test_success_stands_whatever_else_is_true() -> None:
+def test_success_wins_over_every_other_end() -> None:
     for case in of(Outcome.SUCCEEDED):
         decision = case.decision()
         assert (decision.status, decision.outcome) == (Status.SUCCEEDED, Outcome.SUCCEEDED)
@@ -134,7 +134,7 @@ def test_a_snooze_gives_the_attempt_back_and_waits_as_asked() -> None:
             assert decision.releases == 0
 
 
-def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a_deploy_is_over() -> None:
+def test_run_that_does_not_fit_the_code_is_postponed_uncharged_during_deploy_grace() -> None:
     for case in of(Outcome.INCOMPATIBLE):
         if case.run.cancel_requested:
             continue
@@ -150,7 +150,7 @@ def test_what_does_not_fit_the_code_is_postponed_uncharged_until_the_grace_for_a
         assert decision.error == "words; so it was for 10m, on every try"
 
 
-def test_what_is_dropped_at_a_stop_is_ended_and_its_attempt_is_kept() -> None:
+def test_run_dropped_at_a_stop_ends_and_its_attempt_is_kept() -> None:
     for case in of(Outcome.DROPPED):
         if not case.run.cancel_requested:
             decision = case.decision()
@@ -222,7 +222,7 @@ def test_a_wait_of_zero_is_not_the_default_wait() -> None:
     assert decide(run, AttemptResult(Outcome.FAILED, wait=timedelta(0))).wait == timedelta(0)
 
 
-def test_no_end_leads_where_the_table_does_not() -> None:
+def test_every_end_follows_the_table_of_transitions() -> None:
     for case in CASES:
         decision = case.decision()
         assert allowed(decision.event, Status.RUNNING)

@@ -1,4 +1,4 @@
-"""Which database a URL means, and that no part of a password is ever taken for anything else."""
+"""Which database a URL names, and that no part of a password is taken for something else."""
 
 import pytest
 from hypothesis import given
@@ -23,12 +23,12 @@ def test_a_password_with_an_at_sign_is_refused_before_any_part_of_it_is_shown_or
 
 
 @pytest.mark.parametrize("tail", ["/x@h/app", "?x@h/app", "/app?host=x@h/app", "#x@h/app"])
-def test_more_than_one_at_sign_says_how_to_write_it(tail: str) -> None:
+def test_url_with_two_at_signs_is_refused_with_the_remedy(tail: str) -> None:
     with pytest.raises(DatabaseUnavailable, match="more than one @; write an @ in the password as %40"):
         locate(f"postgresql://user:p@{SECRET}{tail}")
 
 
-def test_an_at_sign_in_the_path_of_a_file_is_one() -> None:
+def test_at_sign_in_the_path_of_a_file_is_kept() -> None:
     assert locate("sqlite:////srv/me@home/a@b.db").label == "sqlite:////srv/me@home/a@b.db"
 
 

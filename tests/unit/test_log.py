@@ -1,4 +1,4 @@
-"""The one line that is written without structlog is the line that structlog would write."""
+"""The log line that is written without structlog is the line that structlog would write."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ except Exception as error:
     ],
     ids=["none", "as it is", "hostile"],
 )
-def test_both_write_the_same_line(tmp_path: Path, fields: str) -> None:
+def test_both_log_writers_write_the_same_line(tmp_path: Path, fields: str) -> None:
     lines = [write(tmp_path / name, how, fields) for name, how in (("plain", PLAIN), ("full", FULL))]
     at = [json.loads(line)["at"] for line in lines]
     plain, full = (line.replace(each.encode(), b"") for line, each in zip(lines, at, strict=True))
@@ -45,7 +45,7 @@ def test_both_write_the_same_line(tmp_path: Path, fields: str) -> None:
     assert list(map(len, at)) == [29, 29]
 
 
-def test_a_file_that_cannot_be_opened_is_refused_alike(tmp_path: Path) -> None:
+def test_both_log_writers_refuse_an_unopenable_file_alike(tmp_path: Path) -> None:
     path = tmp_path / "none" / "log"
     plain, full = (write(path, how, "{}") for how in (PLAIN, FULL))
     assert plain == full

@@ -1,4 +1,4 @@
-"""What comes from a child is checked once, where it comes in: whatever a frame holds, it is dropped or typed."""
+"""A message from a child is checked once, where it arrives: it is dropped or becomes a typed value."""
 
 import math
 from datetime import timedelta
@@ -98,7 +98,7 @@ def mutated(draw: st.DrawFn) -> Frame:
 
 
 @given(anything | mutated())
-def test_whatever_a_frame_holds_it_is_dropped_or_typed(frame: Frame) -> None:
+def test_any_frame_is_dropped_or_becomes_a_typed_message(frame: Frame) -> None:
     try:
         (received,) = Inbox().feed(encode(frame))
     except ValueError:
@@ -151,7 +151,7 @@ def assert_text(text: object, most: int) -> None:
 
 
 @pytest.mark.parametrize("frame", REAL, ids=lambda frame: frame["kind"])
-def test_what_a_child_of_ours_says_arrives(frame: Frame) -> None:
+def test_messages_of_a_child_arrive(frame: Frame) -> None:
     message = of_run(frame, LIMIT) or of_child(frame)
     assert message is not None
     told = message._asdict()
@@ -221,24 +221,24 @@ FROM_CHILD = [
 
 
 @pytest.mark.parametrize("message", TO_CHILD)
-def test_what_the_parent_says_arrives_at_the_child_as_it_was(message: Hello | StartRun | Cancel) -> None:
+def test_messages_of_the_parent_arrive_unchanged(message: Hello | StartRun | Cancel) -> None:
     (frame,) = Inbox().feed(encode(frame_of(message)))
     assert of_parent(frame) == message
 
 
 @pytest.mark.parametrize("message", FROM_CHILD)
-def test_what_a_child_says_passes_the_check_as_it_was(message: Any) -> None:
+def test_messages_of_a_child_pass_the_check_unchanged(message: Any) -> None:
     (frame,) = Inbox().feed(encode(frame_of(message)))
     assert message in (of_child(frame), of_run(frame, LIMIT))
 
 
-def test_a_child_that_is_ready_is_understood() -> None:
+def test_ready_message_of_a_child_is_understood() -> None:
     policy = Policy("a")
     (frame,) = Inbox().feed(encode(frame_of(Ready([policy.as_data()], [{"name": "n"}], [None, "no"]))))
     assert of_child(frame) == Handshake([policy], [{"name": "n"}], [None, "no"])
 
 
 @pytest.mark.parametrize("frame", [{"kind": "report"}, {"kind": "run", "run_id": 7}, {"kind": "cancel", "id": 7}])
-def test_a_child_acts_on_nothing_that_its_parent_never_sends(frame: Frame) -> None:
+def test_child_ignores_messages_that_its_parent_never_sends(frame: Frame) -> None:
     with pytest.raises(BrokenFrame, match="no message of the kind"):
         of_parent(frame)

@@ -1,4 +1,4 @@
-"""What becomes of due slots: compared slot by slot with a model, and the cost of a long absence."""
+"""The plan of due slots, compared slot by slot with a model, and its cost after a long outage."""
 
 import time
 from dataclasses import replace
@@ -56,7 +56,7 @@ def judged(one: Definition, now: datetime, unfinished: Unfinished = NOBODY) -> E
     statuses=STATUSES,
     on_the_minute=st.booleans(),
 )
-def test_each_due_slot_gets_what_the_model_says(
+def test_plan_of_due_slots_agrees_with_the_model(
     cron: str,
     timezone: str,
     minutes: int,
@@ -102,7 +102,7 @@ def test_each_due_slot_gets_what_the_model_says(
     assert (asked.watermark or START) == model.watermark
 
 
-def test_the_next_slot_is_the_next_one_also_where_this_one_was_skipped() -> None:
+def test_next_slot_is_right_after_a_skipped_slot() -> None:
     now = START + timedelta(minutes=5)
     asked = judged(definition(), now, Unfinished(any=True, waiting=True))
     assert asked.slots == ()
@@ -119,19 +119,19 @@ def test_the_next_slot_is_the_next_one_also_where_this_one_was_skipped() -> None
         ({"max_runs": 3}, 7, "max_runs"),
     ],
 )
-def test_a_schedule_that_has_ended_never_comes_again(policy: dict[str, Any], made: int, reason: str) -> None:
+def test_ended_schedule_has_no_next_slot(policy: dict[str, Any], made: int, reason: str) -> None:
     asked = judged(definition(made=made, **policy), START + timedelta(minutes=5))
     assert (asked.ended, asked.next_run_at) == (reason, NEVER_AGAIN)
 
 
-def test_the_last_moment_of_a_schedule_is_a_slot_of_it() -> None:
+def test_slot_at_ends_at_still_gets_a_run() -> None:
     end = datetime(2026, 3, 27, 12, 3, tzinfo=UTC)
     asked = judged(definition(misfire="all", ends_at=end), START + timedelta(hours=1))
     assert asked.slots[-1] == end
     assert len(asked.slots) == 3
 
 
-def test_a_watermark_that_lies_ahead_has_nothing_due() -> None:
+def test_watermark_in_the_future_has_no_due_slots() -> None:
     """The clock stepped back."""
     asked = judged(definition(), START - timedelta(hours=2))
     assert (asked.slots, asked.skipped, asked.watermark) == ((), (), None)
@@ -139,7 +139,7 @@ def test_a_watermark_that_lies_ahead_has_nothing_due() -> None:
 
 
 @pytest.mark.parametrize("misfire", ["latest", "all"])
-def test_a_year_of_minutes_is_looked_at_in_a_moment(misfire: str) -> None:
+def test_year_of_minutely_slots_is_planned_quickly(misfire: str) -> None:
     one = definition(misfire=misfire, misfire_most=1000)
     began = time.monotonic()
     asked = judged(one, START + timedelta(days=365))
@@ -149,7 +149,7 @@ def test_a_year_of_minutes_is_looked_at_in_a_moment(misfire: str) -> None:
     assert time.monotonic() - began < 3
 
 
-def test_slots_that_come_in_bursts_are_found_however_the_days_lie() -> None:
+def test_newest_slots_of_an_irregular_schedule_are_found() -> None:
     """A thousand of them since the watermark, all but a few at its very beginning."""
     one = definition("* 12 27 3 *", misfire="all", misfire_most=40)
     asked = judged(one, START + timedelta(days=300))
@@ -160,7 +160,7 @@ def test_slots_that_come_in_bursts_are_found_however_the_days_lie() -> None:
     assert len(judged(old, START).slots) == 31
 
 
-def test_jitter_is_spread_over_the_names_and_moves_with_nothing_else() -> None:
+def test_jitter_is_spread_over_names_and_depends_on_nothing_else() -> None:
     hour = timedelta(hours=1)
     names = [f"schedule {n}" for n in range(400)]
     offsets = [jitter_offset(replace(definition(jitter=hour), name=name, id=n)) for n, name in enumerate(names)]
@@ -178,7 +178,7 @@ def test_jitter_is_spread_over_the_names_and_moves_with_nothing_else() -> None:
         ({"start_deadline": timedelta(minutes=5)}, "start_deadline"),
     ],
 )
-def test_the_very_last_moment_of_a_window_counts_and_that_of_a_start_deadline_does_not(
+def test_slot_at_the_end_of_a_misfire_window_counts_and_at_the_start_deadline_does_not(
     policy: dict[str, Any], reason: str
 ) -> None:
     one, slot = definition("0 13 * * *", **policy), datetime(2026, 3, 27, 13, tzinfo=UTC)

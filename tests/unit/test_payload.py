@@ -1,4 +1,4 @@
-"""What a payload may be: every refusal with its reason, and what passes can be stored and comes back the same."""
+"""Which payloads are allowed: every refusal has a reason, and a valid payload is stored unchanged."""
 
 import json
 import sqlite3
@@ -40,7 +40,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @given(payloads)
-def test_what_passes_survives_a_round_trip(payload: dict[str, Any]) -> None:
+def test_valid_payload_survives_a_round_trip(payload: dict[str, Any]) -> None:
     checked = check_payload(payload)
     assert checked == payload
     assert parse_payload(encode_payload(checked)) == payload
@@ -57,7 +57,7 @@ def test_a_float_that_postgresql_would_keep_as_a_whole_number_is_one(number: flo
 
 
 @given(anything)
-def test_whatever_it_is_it_is_storable_or_refused(value: Any) -> None:
+def test_any_object_is_storable_or_refused(value: Any) -> None:
     """Storable: text that both databases take, which is UTF-8 without NUL, and numbers that JSON has."""
     try:
         text = encode_payload(check_payload({"value": value}))
@@ -158,7 +158,7 @@ def test_a_pair_of_surrogate_escapes_is_one_character() -> None:
     assert parse_payload('{"a": "\\ud83d\\ude00"}') == {"a": "😀"}
 
 
-def test_what_contains_itself_is_refused() -> None:
+def test_payload_that_contains_itself_is_refused() -> None:
     endless: dict[str, Any] = {}
     endless["a"] = [endless]
     with pytest.raises(BadPayload, match="nested deeper"):

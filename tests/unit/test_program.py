@@ -1,4 +1,4 @@
-"""The commands: known by name, imported when called."""
+"""The commands: found by name, imported only when called."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def test_every_command_takes_the_env_file_and_the_configuration_file_once() -> N
         assert flags.count("--env-file") == flags.count("--config") == 1, command.name
 
 
-def test_an_unknown_command_is_none() -> None:
+def test_unknown_command_is_not_found() -> None:
     assert program.cli.get_command(CONTEXT, "nothing") is None
 
 

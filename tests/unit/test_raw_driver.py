@@ -1,4 +1,4 @@
-"""A database's URL is read without SQLAlchemy as with it, or not at all."""
+"""A database URL is read without SQLAlchemy in the same way as with it, or not at all."""
 
 from pathlib import Path
 from typing import Any
@@ -72,24 +72,24 @@ def options(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("url", READ)
-def test_a_plain_url_is_read_alike(url: str) -> None:
+def test_raw_driver_reads_a_plain_url_like_sqlalchemy(url: str) -> None:
     assert options(url) == options_in_full(url)
 
 
 @pytest.mark.parametrize("url", LEFT_ALONE)
-def test_any_other_url_is_left_alone(url: str) -> None:
+def test_raw_driver_leaves_other_urls_to_sqlalchemy(url: str) -> None:
     with pytest.raises(raw_driver.UnusualUrl):
         raw_driver.server_options(url)
 
 
 @given(user=st.text(min_size=1), password=st.text(), host=st.sampled_from(["", "h", "10.0.0.1"]))
-def test_any_name_and_password_are_read_alike(user: str, password: str, host: str) -> None:
+def test_raw_driver_reads_any_name_and_password_like_sqlalchemy(user: str, password: str, host: str) -> None:
     url = f"postgresql://{quote(user, safe='', errors='replace')}:{quote(password, safe='', errors='replace')}@{host}/d"
     assert options(url) == options_in_full(url)
 
 
 @given(st.text("postgresql:/@?#[]%&=.,hdu0159 \\\n", max_size=40))
-def test_no_url_is_read_in_another_way(text: str) -> None:
+def test_raw_driver_reads_no_url_differently(text: str) -> None:
     url = f"postgresql://{text}"
     try:
         found = options(url)
@@ -115,13 +115,13 @@ def test_no_url_is_read_in_another_way(text: str) -> None:
         ("sqlite://", False),
     ],
 )
-def test_a_file_is_the_same_file(url: str, read: bool) -> None:
+def test_raw_driver_opens_the_same_sqlite_file(url: str, read: bool) -> None:
     file = raw_driver.file_of(url)
     assert (file is not None) == read
     assert file is None or file == locate(url).file
 
 
-def test_a_file_of_any_name_is_opened_as_it_is_called(tmp_path: Path) -> None:
+def test_raw_driver_opens_a_file_of_any_name(tmp_path: Path) -> None:
     import sqlite3
 
     for name in ("a b", "a?b", "a#b", "a%20b", "a&mode=rwc"):

@@ -1,4 +1,4 @@
-"""The slots of schedules: the rule in words, days, and the ends of the calendar."""
+"""The slots of schedules: clock changes, days, and the ends of the calendar."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from unit.recurrences import BERLIN, DAY, LORD_HOWE, SANTIAGO, TROLL, utc
         ("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00", "2011-12-31T21:00", ["22:00", "22:00"]),
     ],
 )
-def test_a_changing_clock(text: str, zone: str, after: str, until: str, expected: list[str]) -> None:
+def test_slots_around_clock_changes(text: str, zone: str, after: str, until: str, expected: list[str]) -> None:
     found = Recurrence.parse(text, zone).slots(utc(after), utc(until))
     assert [f"{slot:%H:%M}" for slot in found] == expected
 
@@ -59,7 +59,7 @@ def test_a_changing_clock(text: str, zone: str, after: str, until: str, expected
         ("0 0 1 1 *", "2038-01-19T03:14:08", "2039-01-01"),
     ],
 )
-def test_days(text: str, after: str, expected: str) -> None:
+def test_slots_on_day_rules(text: str, after: str, expected: str) -> None:
     recurrence = Recurrence.parse(text)
     assert recurrence.next_after(utc(after)) == utc(expected)
     assert recurrence.previous_before(utc(expected) + DAY / 2) == utc(expected)

@@ -1,4 +1,4 @@
-"""The slots of schedules, compared with a simulation of Debian's cron, each question asked anew."""
+"""The slots of schedules, compared with a simulation of Debian's cron."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SHIFTS = [
 ]
 
 
-def test_the_windows_hold_the_shifts_they_are_meant_for() -> None:
+def test_windows_contain_their_clock_changes() -> None:
     sizes = {one.size for one in SHIFTS}
     assert {-180, -120, -60, -30, 0, 15, 30, 60, 120, 180, 24 * 60} <= sizes
     assert len(EXPRESSIONS) > 450

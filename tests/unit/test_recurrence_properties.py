@@ -1,4 +1,4 @@
-"""Properties of every schedule, asked from every instant."""
+"""Properties of every schedule, checked from random instants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_next_and_previous_agree(recurrence: Recurrence, at: datetime) -> None:
 
 @quickly
 @given(recurrences, instants, st.floats(0, 60))
-def test_walking_agrees_with_asking_again_and_again(recurrence: Recurrence, after: datetime, hours: float) -> None:
+def test_slots_agrees_with_repeated_next_after(recurrence: Recurrence, after: datetime, hours: float) -> None:
     until = after + hours * HOUR
     walked = list(recurrence.slots(after, until))
     asked: list[datetime] = []
@@ -54,7 +54,7 @@ def test_walking_agrees_with_asking_again_and_again(recurrence: Recurrence, afte
 
 @quickly
 @given(recurrences, instants, st.floats(0, 1), st.floats(0, 60))
-def test_no_slot_is_lost_or_doubled_where_two_spans_meet(
+def test_no_slot_is_lost_or_doubled_at_the_border_of_two_spans(
     recurrence: Recurrence, after: datetime, part: float, hours: float
 ) -> None:
     until, middle = after + hours * HOUR, after + hours * HOUR * part
@@ -68,7 +68,7 @@ def test_no_slot_is_lost_or_doubled_where_two_spans_meet(
 
 @quickly
 @given(recurrences, instants, st.integers(1, 400))
-def test_counting_agrees_with_walking_over_months(recurrence: Recurrence, after: datetime, days: int) -> None:
+def test_latest_agrees_with_slots_over_months(recurrence: Recurrence, after: datetime, days: int) -> None:
     until = after + min(days, 40 if "*" in recurrence.expression.split()[0] else 400) * DAY
     walked = list(recurrence.slots(after, until))
     assert recurrence.latest(after, until) == summed(walked)
@@ -83,7 +83,7 @@ def test_fields_are_read_as_debian_reads_them(text: str) -> None:
 
 @quickly
 @given(st.text(st.sampled_from("0159*/-,#LW@? \tmonjan.\n٢é"), max_size=14))
-def test_whatever_is_typed_is_read_or_refused_in_one_line(text: str) -> None:
+def test_any_text_is_read_as_a_schedule_or_refused_in_one_line(text: str) -> None:
     message = refusal_of(text)
     if message is None:
         assert Recurrence.parse(text).next_after(utc("2026-01-01")) is not None

@@ -1,4 +1,4 @@
-"""What is refused, in one line that names the field and what would be right."""
+"""Refused expressions: one line names the field and the correction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REFUSED = [
     ("@reboot", "crontab itself"),
     ("@every 5m", "write 'every 5m'"),
     ("@", "@daily"),
-    ("@daily backup", "stands alone"),
+    ("@daily backup", "nothing may follow @daily"),
     ("60 * * * *", "the minute field '60': 60 is out of range; write 0 to 59"),
     ("* 24 * * *", "the hour field '24': 24 is out of range; write 0 to 23"),
     ("* * 0 * *", "the day-of-month field '0': 0 is out of range; write 1 to 31"),
@@ -53,10 +53,10 @@ REFUSED = [
     ("+5 * * * *", "not understood"),
     ("1_0 * * * *", "not understood"),
     ("1;2 * * * *", "not understood"),
-    ("1,,2 * * * *", "stray comma"),
-    (",1 * * * *", "stray comma"),
-    ("1, * * * *", "stray comma"),
-    ("*/0 * * * *", "step of 0"),
+    ("1,,2 * * * *", "extra comma"),
+    (",1 * * * *", "extra comma"),
+    ("1, * * * *", "extra comma"),
+    ("*/0 * * * *", "a step cannot be 0"),
     ("*/ * * * *", "not understood"),
     ("*/2/3 * * * *", "not understood"),
     ("*/-2 * * * *", "not understood"),
@@ -106,7 +106,7 @@ def test_refused_expressions(expression: str, told: str) -> None:
 @pytest.mark.parametrize(
     "text", ["* 22-2 * * *", "*5 * * * *", "1.5 * * * *", "*-5 * * * *", "1-5-7 * * * *", "1;2 * * * *"]
 )
-def test_what_is_refused_as_misread_the_daemon_would_have_taken(text: str) -> None:
+def test_expressions_refused_as_misread_are_accepted_by_cron(text: str) -> None:
     vixie.read(text)
 
 
@@ -123,7 +123,7 @@ def test_what_is_refused_as_misread_the_daemon_would_have_taken(text: str) -> No
         "5-05/2 0 * * mon-1/3",
     ],
 )
-def test_what_debian_takes_and_means_is_taken(text: str) -> None:
+def test_expressions_that_debian_reads_as_meant_are_accepted(text: str) -> None:
     expected = vixie.fired(vixie.read(text), LEAP_DAY)
     assert list(Recurrence.parse(text).slots(utc("2032-02-28T23:00"), utc("2032-03-01T01:00"))) == expected
 

@@ -1,4 +1,4 @@
-"""What code and the file may say of a schedule: told when the module is imported, with the handler and the remedy."""
+"""Schedules of code and the file: a mistake is reported at import, with the handler and the remedy."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", {})
 
 
-def test_everything_that_may_be_said() -> None:
+def test_schedule_with_every_option_is_declared() -> None:
     assert declare.declare(EVERYTHING, "report", "code") == Declaration(
         name="weekly report",
         job_type="report",
@@ -63,7 +63,7 @@ def test_a_declaration_travels_as_json(each: Schedule) -> None:
     assert declare.from_data(json.loads(json.dumps(declare.as_data(declaration)))) == declaration
 
 
-def test_what_travelled_is_checked_again() -> None:
+def test_declaration_from_json_is_checked_again() -> None:
     """A handler's module may have forged it."""
     data = declare.as_data(declare.declare(EVERYTHING, "report", "code"))
     for name, value in (("expression", "* * *"), ("timezone", "Mars"), ("name", "\x1b[2J"), ("jitter", "x")):
@@ -137,7 +137,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("options", "says"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_told_at_import_with_the_handler(options: dict[str, Any], says: str) -> None:
+def test_bad_schedule_is_reported_at_import_with_its_handler(options: dict[str, Any], says: str) -> None:
     def report(ctx: Context, to: str) -> None: ...
 
     with pytest.raises(ConfigurationError) as caught:
@@ -177,7 +177,7 @@ except Exception as error:
 """
 
 
-def test_a_check_at_import_does_not_blind_the_later_ones() -> None:
+def test_annotations_that_cannot_be_resolved_at_import_are_resolved_later() -> None:
     """What an annotation names may stand below the handler: looked at once too early, it was never looked at again."""
     done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("argument 'size' must be Literal['s', 'm'], not str\n", "")

@@ -1,4 +1,4 @@
-"""The options of a schedule's slots: one set of rules, and messages that say what would be right."""
+"""The options of a schedule: one set of rules, and messages that say how to correct a mistake."""
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
@@ -20,12 +20,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 END = "2027-01-01T00:00:00Z"
 
 
-def test_nothing_said_is_the_default() -> None:
+def test_slot_policy_without_options_has_the_defaults() -> None:
     assert make_slot_policy() == SlotPolicy()
     assert (SlotPolicy().misfire, SlotPolicy().overlap, SlotPolicy().misfire_most) == ("latest", "skip", 100)
 
 
-def test_everything_said() -> None:
+def test_slot_policy_keeps_every_option() -> None:
     ends_at = datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))
     made = make_slot_policy(
         misfire="all",
@@ -66,12 +66,12 @@ def test_everything_said() -> None:
         ({"ends_at": datetime(2027, 1, 1)}, "ends_at must be an instant with its offset"),
         ({"ends_at": "tomorrow"}, "ends_at"),
         ({"ends_at": 5}, "ends_at"),
-        ({"ends_at": "9999-12-31T23:59:59-12:00"}, "ends_at is beyond the calendar"),
+        ({"ends_at": "9999-12-31T23:59:59-12:00"}, "ends_at is outside the calendar"),
         ({"misfire": "all", "overlap": "replace"}, "contradict each other"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_is_wrong_is_named_with_the_remedy(options: dict[str, Any], said: str) -> None:
+def test_bad_slot_policy_is_refused_with_the_remedy(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as refused:
         make_slot_policy(**options)
     message = str(refused.value)
@@ -80,12 +80,12 @@ def test_what_is_wrong_is_named_with_the_remedy(options: dict[str, Any], said: s
     assert len(message) < 300
 
 
-def test_a_row_says_again_what_was_written_into_it() -> None:
+def test_slot_policy_survives_the_database_row() -> None:
     made = make_slot_policy(misfire="skip", misfire_window="5m", jitter="1m", max_runs=9, ends_at=END)
     assert make_slot_policy(**policy_columns(made)) == made
 
 
-def test_an_option_is_known_everywhere() -> None:
+def test_each_schedule_option_is_known_in_code_file_and_commands() -> None:
     """One row of the table, one field, one argument, one column; and a word in each page."""
     names = list(OPTIONS)
     assert names == [each.name for each in fields(SlotPolicy)]

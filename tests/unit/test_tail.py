@@ -38,7 +38,7 @@ def split(data: bytes, cuts: Iterable[int]) -> list[bytes]:
 
 
 @given(lists_of_outputs, st.lists(st.integers(0, 1000), max_size=8))
-def test_any_split_gives_the_same_sections(outputs: list[bytes], cuts: list[int]) -> None:
+def test_output_sections_do_not_depend_on_how_output_is_split(outputs: list[bytes], cuts: list[int]) -> None:
     # Also where the end of a text and the mark after it look like a mark that begins earlier.
     data = b"".join(output + MARK for output in outputs)
     whole = texts_of(written([data]), len(outputs))
@@ -73,7 +73,7 @@ def test_the_end_of_a_flood_is_kept_in_its_own_section() -> None:
 
 
 @given(st.lists(st.binary(max_size=TAIL_BYTES), max_size=8))
-def test_a_tail_is_the_end_of_all_and_counts_all(parts: list[bytes]) -> None:
+def test_tail_keeps_the_end_and_counts_every_byte(parts: list[bytes]) -> None:
     tail = Tail()
     for part in parts:
         tail.add(part)

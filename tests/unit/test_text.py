@@ -49,13 +49,13 @@ def test_a_long_text_is_cut_with_an_ellipsis() -> None:
     assert (len(cut), cut[-1]) == (LAST_ERROR_CHARACTERS, "…")
 
 
-def test_a_text_behind_much_white_space_is_not_lost() -> None:
+def test_text_after_much_white_space_is_kept() -> None:
     assert one_line(" " * 3000 + "the reason") == "the reason"
     assert one_line("\n" * 3000 + "the reason", 5) == "the …"
 
 
 @given(texts)
-def test_nothing_shown_on_a_terminal_controls_reorders_or_hides(text: str) -> None:
+def test_visible_text_has_no_control_reordering_or_hidden_characters(text: str) -> None:
     shown = visible(text)
     assert not set(shown) & set(CONTROLS + BIDI + HIDDEN)
     assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cs", "Zl", "Zp"}

@@ -32,7 +32,7 @@ def test_a_short_type_gets_a_prefetch_queue_and_a_slow_type_does_not() -> None:
     assert throughput.is_short("a")
 
 
-def test_a_longer_run_counts_at_once_and_shorter_ones_gradually() -> None:
+def test_estimate_follows_a_longer_run_at_once_and_shorter_runs_gradually() -> None:
     throughput = learned(*[0.001] * 100, 1.0)
     assert throughput.expected_seconds("a") == 1.0
     assert not throughput.is_short("a")
@@ -43,7 +43,7 @@ def test_a_longer_run_counts_at_once_and_shorter_ones_gradually() -> None:
     assert throughput.is_short("a")
 
 
-def test_strict_prefetches_nothing() -> None:
+def test_strict_mode_prefetches_no_run() -> None:
     throughput = Throughput(strict=True)
     for _ in range(100):
         throughput.learn("a", 0.0)
@@ -58,7 +58,7 @@ def test_a_child_gets_at_least_the_run_at_work_and_never_too_many(seconds: list[
 
 
 @given(st.lists(durations, min_size=1))
-def test_queued_runs_are_never_more_work_than_the_prefetch_limit(seconds: list[float]) -> None:
+def test_queued_runs_never_exceed_the_prefetch_limit_of_work(seconds: list[float]) -> None:
     throughput = learned(*seconds)
     assert (throughput.most("a") - 1) * throughput.expected_seconds("a") <= AHEAD_SECONDS * (1 + 1e-9)
     assert throughput.expected_seconds("a") >= seconds[-1]

@@ -1,4 +1,4 @@
-"""Where the tick's own line goes in a crontab, whose variables hold for all lines below them."""
+"""Where the tick's own line is put in a crontab, whose variables hold for all lines below them."""
 
 import pytest
 
@@ -20,7 +20,7 @@ OURS = LINE.encode() + b"\n"
         (b'# MAILTO=""\n', b""),
     ],
 )
-def test_the_line_of_the_tick_is_never_put_where_its_mail_goes_nowhere(above: bytes, below: bytes) -> None:
+def test_tick_line_is_never_put_after_an_empty_mailto(above: bytes, below: bytes) -> None:
     """Neither at first, nor where an older version has put it."""
     assert with_line(above + below, LINE, "x") == above + OURS + below
     assert with_line(above + below + OURS.replace(b"/srv", b"/old"), LINE, "x") == above + OURS + below
@@ -28,5 +28,5 @@ def test_the_line_of_the_tick_is_never_put_where_its_mail_goes_nowhere(above: by
     assert without_line(above + OURS + below, "x") == above + below
 
 
-def test_a_file_without_an_end_of_line_gets_one() -> None:
+def test_crontab_without_a_final_newline_gets_one() -> None:
     assert with_line(b"0 5 * * * a", LINE, "x") == b"0 5 * * * a\n" + OURS

@@ -47,7 +47,7 @@ def _number(text: str, most: int, can_be_none: bool) -> int | str:
     return text if can_be_none and text == "none" else whole_number(text, least=1, most=most)
 
 
-_UNKNOWN = "--allow-unknown keeps it all the same"
+_UNKNOWN = "--allow-unknown accepts it anyway"
 _allow_unknown = click.option(
     "--allow-unknown", is_flag=True, help="Accept a job type or a payload that only other hosts can handle."
 )
@@ -82,8 +82,8 @@ def add(
 ) -> None:
     """Add a schedule: from now on each of its slots yields one run of the job type."""
     config = environment.load()
-    said = {"payload": _payload(config, payload), **_said({"description": description, **policy})}
-    schedule = Schedule(cron, timezone, name=name, **said)
+    given = {"payload": _payload(config, payload), **_given({"description": description, **policy})}
+    schedule = Schedule(cron, timezone, name=name, **given)
     new = declare(schedule, job_type, "command", payload_limit=config.payload_limit)
     if not allow_unknown:
         session.policy_of(config, job_type, _UNKNOWN, new.payload)
@@ -107,42 +107,41 @@ def add(
 def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     """Change the options that are given and keep the others; the word none clears an option.
 
-    Slots that are due by now still get their runs from the old declaration. Slots of the new one count from now, so
-    that none fires twice. Runs that are waiting stay as they are.
+    Slots that are already due still get their runs from the old declaration. The new declaration holds from now on, so
+    that no slot fires twice. Waiting runs stay unchanged.
     """
     config = environment.load()
-    said = _said(options)
-    if not said:
+    given = _given(options)
+    if not given:
         raise UsageError("nothing to change; name what to change, such as --cron or --payload")
-    if "payload" in said:
-        said["payload"] = _payload(config, said["payload"])
+    if "payload" in given:
+        given["payload"] = _payload(config, given["payload"])
     database = session.open_database(config)
-    if not allow_unknown and {"job_type", "payload"} & said.keys():
-        # Before the row is held: to ask the handlers can take a while.
+    if not allow_unknown and {"job_type", "payload"} & given.keys():
+        # Before the row is locked: starting a child that knows the handlers can take seconds.
         old, _, _ = database.read(lambda each: definitions.current(each, name))
-        job_type, its_payload = said.get("job_type", old.job_type), said.get("payload", old.payload)
+        job_type, its_payload = given.get("job_type", old.job_type), given.get("payload", old.payload)
         session.policy_of(config, check_job_type(job_type), _UNKNOWN, its_payload)
     who = session.actor()
-    change = partial(_declare, said=said, payload_limit=config.payload_limit)
+    change = partial(_declare, given=given, payload_limit=config.payload_limit)
     edited = database.write(lambda each: edits.edit(each, name, change, _plan(config), who))
     if not edited.fields:
-        render.done(f"schedule {visible(name)}: as it was")
-        return
-    told = f"schedule {visible(edited.name)}: {', '.join(edited.fields)} changed; {_next(edited)}"
-    render.done(told)
+        render.done(f"schedule {visible(name)}: not changed")
+    else:
+        render.done(f"schedule {visible(edited.name)}: {', '.join(edited.fields)} changed; {_next(edited)}")
 
 
-def _declare(old: Declaration, said: dict[str, Any], payload_limit: int) -> Declaration:
+def _declare(old: Declaration, given: dict[str, Any], payload_limit: int) -> Declaration:
     edits.check_made_by_command(old)
-    rest = dict(said)
+    rest = dict(given)
     new = replace(old, **{field: rest.pop(option) for option, field in _FIELDS.items() if option in rest})
     if rest:
         new = replace(new, policy=make_slot_policy(**{**asdict(old.policy), **rest}))
     return replace(new, schedule=check(new, payload_limit).expression)
 
 
-def _said(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, None where one that can be cleared was."""
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given; the word none becomes None if the option can be cleared."""
     given = {name: value for name, value in options.items() if value is not None}
     return {name: None if value == "none" and name in _CLEARABLE else value for name, value in given.items()}
 
@@ -162,7 +161,7 @@ def _next(changed: Changed) -> str:
 @click.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Remove a schedule. Its runs and its history stay, and slots that are due by now still get their runs."""
+    """Remove a schedule. Its runs and its history stay, and slots that are already due still get their runs."""
     who = session.actor()
     config = environment.load()
     session.open_database(config).write(lambda each: edits.remove(each, name, _plan(config), who))
@@ -175,14 +174,14 @@ _all = click.option("--all", "every", is_flag=True, help="All schedules.")
 
 def _check_one_or_all(name: str | None, every: bool) -> None:
     if (name is None) != every:
-        raise UsageError("name one schedule, or say --all")
+        raise UsageError("name one schedule, or use --all")
 
 
 @click.command()
 @_name_or_all
 @_all
 def pause(name: str | None, every: bool) -> None:
-    """Pause a schedule: its slots get no runs until it is resumed. Runs that are waiting or running go on."""
+    """Pause a schedule: its slots get no runs until it is resumed. Waiting and running runs go on."""
     _check_one_or_all(name, every)
     who = session.actor()
     database = session.open_database(environment.load())
@@ -206,13 +205,13 @@ def pause(name: str | None, every: bool) -> None:
 def resume(name: str | None, every: bool, begin: str | None) -> None:
     """Resume a paused schedule.
 
-    With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: future slots that
-    count as expanded are expanded again. `--all --from now` passes over the missed slots of every schedule, paused or
-    not: do this after a backup was restored (docs/reliability.md).
+    With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: its future slots are
+    expanded again. `--all --from now` passes over the missed slots of every schedule, paused or not: do this after you
+    restored a backup (docs/reliability.md).
     """
     _check_one_or_all(name, every)
     if every and begin is None:
-        raise UsageError("with --all say --from now, or --from missed")
+        raise UsageError("with --all also give --from now or --from missed")
     missed = begin == "missed"
     who = session.actor()
     config = environment.load()
@@ -222,8 +221,8 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
         render.done(f"schedule {visible(name)}: not paused" if resumed is None else _resumed(resumed, missed))
         return
     found = database.write(lambda each: pausing.resume_all(each, _plan(config), who, missed=missed))
-    telling = [_resumed(each, missed) for each in found if each.was_paused or each.skipped.count or each.was_ahead]
-    render.done("\n".join([*telling, f"going on{'' if missed else ' from now'}: {len(found)}"]))
+    lines = [_resumed(each, missed) for each in found if each.was_paused or each.skipped.count or each.was_ahead]
+    render.done("\n".join([*lines, f"active{'' if missed else ' from now'}: {len(found)}"]))
 
 
 def _resumed(resumed: Changed, missed: bool) -> str:
@@ -232,7 +231,7 @@ def _resumed(resumed: Changed, missed: bool) -> str:
         return f"schedule {visible(resumed.name)}: {state}; the next tick decides on {_slots(count)}"
     passed = f"; {_slots(count)} passed over" if count else ""
     if resumed.was_ahead is not None:
-        state += f"; slots up to {render.instant(resumed.was_ahead)}, where a clock was ahead, are looked at again"
+        state += f"; slots up to {render.instant(resumed.was_ahead)} are expanded again, because a clock was ahead"
     return f"schedule {visible(resumed.name)}: {state}; {_next(replace(resumed, was_paused=None))}{passed}"
 
 

@@ -1,4 +1,4 @@
-"""schedule import, schedule crontab: leaving crontab behind, but for one line."""
+"""schedule import, schedule crontab: replace a crontab by one line."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def import_(
     where = host.this_host(user, timezone)
     found = convert.take_over(lines, where)
     if output is not None:
-        found = appending.beside(found, output)
+        found = appending.without_known(found, output)
     text = toml.write(found.jobs, visible(source))
     if output is not None and found.jobs:
         appending.append(output, text, [job.name for job in found.jobs])
@@ -58,15 +58,15 @@ def import_(
         render.done(text.rstrip("\n"))
     form = f"a system crontab, for the ticks of {where.user}" if has_user else "the crontab of a user"
     streams.to_stderr(f"{visible(source)}: read as {form}, in {where.timezone}")
-    for said in report(lines, found):
-        streams.to_stderr(said)
+    for line in report(lines, found):
+        streams.to_stderr(line)
     if found.jobs:
         streams.to_stderr(
-            "as under cron they have no time limit, but they share this host's places (JOBRUNNER_CONCURRENCY, 4 by"
-            " default): as many that hang stop all others; give such jobs a timeout, or a concurrency below that"
+            "as under cron the jobs have no time limit, but at most JOBRUNNER_CONCURRENCY (4 by default) run at once:"
+            " if as many hang, no other job starts; give such jobs a timeout, or a lower concurrency"
         )
-        whither = f"written to {output}; n" if output else "n"
-        streams.to_stderr(f"{whither}ext: jobrunner apply, and take these lines out of the crontab, or they run twice")
+        written = f"written to {output}; " if output else ""
+        streams.to_stderr(f"{written}next: jobrunner apply, and remove these lines from the crontab, or they run twice")
     ctx.exit(1 if found.refused else 0)
 
 
@@ -84,7 +84,7 @@ def _read(path: Path) -> bytes:
     "--log-file", type=click.Path(path_type=Path, dir_okay=False), help="The file that the tick appends its log to."
 )
 @click.option("--install", is_flag=True, help="Put the line into your crontab; all other lines stay.")
-@click.option("--remove", is_flag=True, help="Take the line out of your crontab.")
+@click.option("--remove", is_flag=True, help="Remove the line from your crontab.")
 @click.pass_context
 def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bool) -> None:
     """Print the crontab line that runs a tick of this installation each minute.
@@ -93,7 +93,7 @@ def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bo
     the crontab and replaces an older line with the same env file; a second --install changes nothing.
     """
     if install and remove:
-        raise click.UsageError("--install or --remove, not both")
+        raise click.UsageError("use --install or --remove, not both")
     env_file = options.env_file(ctx)
     config = environment.load()
     from_file = _variables(env_file)
@@ -122,7 +122,7 @@ def _variables(env_file: Path | None) -> dict[str, str]:
 
 
 def _check_reaches_cron(config: Config, env_file: Path | None, from_file: dict[str, str]) -> None:
-    """Refuse a line whose ticks would work with other settings than this command: on another database, or on none."""
+    """Refuse a line whose ticks would have other settings than this command, such as another database."""
     settings = {f"JOBRUNNER_{name}" for name in ("IMPORT", *map(str.upper, config._fields))}
     settings |= {f"JOBRUNNER_KEEP_{name.upper()}" for name in config.keep}
     if config.database_url and config.database_url == os.environ.get("DATABASE_URL"):
@@ -131,19 +131,23 @@ def _check_reaches_cron(config: Config, env_file: Path | None, from_file: dict[s
     if lost:
         raise ConfigurationError(
             f"cron would not know {', '.join(lost)}, which only this environment sets; write it into an env file (mode"
-            " 0600), and name that with --env-file"
+            " 0600), and give that file with --env-file"
         )
     for name in _PATHS:
         if (value := from_file.get(name)) and not Path(value).is_absolute():
-            raise ConfigurationError(f"env file {env_file}: {name} is no absolute path; cron starts in the home folder")
+            raise ConfigurationError(
+                f"env file {env_file}: {name} is not an absolute path; cron starts in the home folder"
+            )
     for name in _DATABASE_URLS:
         url = from_file.get(name, "")
         if url.startswith("sqlite:///") and not url.startswith(("sqlite:////", "sqlite:///:")):
-            raise ConfigurationError(f"env file {env_file}: {name} is no absolute path; cron starts in the home folder")
+            raise ConfigurationError(
+                f"env file {env_file}: {name} is not an absolute path; cron starts in the home folder"
+            )
 
 
 def _program() -> list[str]:
-    """How this very installation was called, by absolute path."""
+    """The words that start this installation, with an absolute path."""
     called = Path(sys.argv[0]).absolute()
     words = [sys.executable, "-m", "jobrunner"] if called.name == "__main__.py" else [str(called)]
     if any(storable(word) != word for word in words):

@@ -1,4 +1,4 @@
-"""schedule: runs that come by themselves. Each of its commands is in a module of its own kind."""
+"""schedule: the group of the commands for schedules, which imports only the module of the command that is called."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition
 from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
-from jobrunner.schedules.dst import Caught
+from jobrunner.schedules.dst import AffectedTimes
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.text import iso_instant, visible, whole_number
 
@@ -46,7 +46,7 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
         recurrence = _recurrence_of(definition)
     begin = after if isinstance(after, datetime) else now + (after or timedelta())
     if definition is not None:
-        # What was looked at fires no more.
+        # The slots up to the watermark are decided already.
         begin = max(begin, definition.last_slot_at)
     slots = _upcoming(recurrence, begin, count, definition)
     zone = timezones.find(recurrence.timezone)
@@ -58,14 +58,14 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
         _show_slots(recurrence, slots, zone, definition)
     else:
         click.echo("no slot")
-    told = [] if problem is None else [f"problem: {problem}"]
-    told += [*_reservations(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
-    for line in ["", *told] if told else []:
+    notes = [] if problem is None else [f"problem: {problem}"]
+    notes += [*_limits(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
+    for line in ["", *notes] if notes else []:
         click.echo(visible(line))
 
 
 def is_expression(text: str) -> bool:
-    """Whether a schedule was meant, well written or not; else it is the name of one."""
+    """Whether the text is an expression, valid or not; otherwise it is the name of a schedule."""
     words = text.split()
     if len(words) < 2:
         return not words or words[0][0] in "@*"
@@ -74,7 +74,7 @@ def is_expression(text: str) -> bool:
 
 
 def _read(name: str) -> tuple[Definition, datetime, str | None]:
-    # A bare expression has no use for what these import.
+    # Imported here, because an expression needs no database.
     from jobrunner.cli import environment, session
     from jobrunner.store import definitions
 
@@ -93,13 +93,13 @@ def _upcoming(recurrence: Recurrence, after: datetime, count: int, definition: D
         count = min(count, definition.policy.max_runs - definition.runs_made)
     slots: list[datetime] = []
     slot = recurrence.next_after(after)
-    while slot is not None and len(slots) < count and not _is_behind_the_end(slot, definition):
+    while slot is not None and len(slots) < count and not _is_after_end(slot, definition):
         slots.append(slot)
         slot = recurrence.next_after(slot)
     return slots
 
 
-def _is_behind_the_end(slot: datetime, definition: Definition | None) -> bool:
+def _is_after_end(slot: datetime, definition: Definition | None) -> bool:
     ends_at = None if definition is None else definition.policy.ends_at
     return ends_at is not None and slot > ends_at
 
@@ -134,41 +134,41 @@ def _run_at(slot: datetime, definition: Definition | None) -> datetime:
     return slot + (_offset(definition) or timedelta())
 
 
-def _reservations(definition: Definition | None, found: int, asked: int) -> list[str]:
+def _limits(definition: Definition | None, found: int, asked: int) -> list[str]:
     """Why a definition makes fewer runs than its expression has slots."""
     if definition is None:
         return []
-    policy, told = definition.policy, []
+    policy, lines = definition.policy, []
     if definition.paused_at is not None:
-        told.append(f"paused since {render.instant(definition.paused_at)}: no slot makes a run until it is resumed")
+        lines.append(f"paused since {render.instant(definition.paused_at)}: no slot makes a run until it is resumed")
     if policy.max_runs is not None and found < asked:
-        told.append(f"at most {policy.max_runs} runs, of which {definition.runs_made} were made")
+        lines.append(f"at most {policy.max_runs} runs, of which {definition.runs_made} were made")
     if policy.ends_at is not None and found < asked:
-        told.append(f"no slots after {render.instant(policy.ends_at)}")
-    return told
+        lines.append(f"no slots after {render.instant(policy.ends_at)}")
+    return lines
 
 
 def _warnings(recurrence: Recurrence, after: datetime, definition: Definition | None) -> list[str]:
-    caught = dst.caught(recurrence, after, _YEAR)
-    return [f"warning: {_told(each)}" for each in caught if not _is_behind_the_end(each.change.at, definition)]
+    affected = dst.affected_times(recurrence, after, _YEAR)
+    return [f"warning: {_warning(each)}" for each in affected if not _is_after_end(each.change.at, definition)]
 
 
-def _told(caught: Caught) -> str:
-    """What becomes of the local times that one change of the clock meets."""
-    change, first, is_one = caught.change, caught.first, caught.count == 1
-    times = f"{first:%H:%M}" if is_one else f"{first:%H:%M} to {caught.last:%H:%M} ({caught.count} times)"
+def _warning(affected: AffectedTimes) -> str:
+    """What happens to the local times that one clock change skips or repeats."""
+    change, first, is_one = affected.change, affected.first, affected.count == 1
+    times = f"{first:%H:%M}" if is_one else f"{first:%H:%M} to {affected.last:%H:%M} ({affected.count} times)"
     what = (
         ("does" if is_one else "do") + " not exist" if change.is_forward else "comes twice" if is_one else "come twice"
     )
-    fates = {
-        "moved": f"{'it fires' if is_one else 'they fire'} once, right after the gap, at {caught.shown_after:%H:%M}",
+    effects = {
+        "moved": f"{'it fires' if is_one else 'they fire'} once, right after the gap, at {affected.shown_after:%H:%M}",
         "first pass": f"{'it fires' if is_one else 'each fires'} once, in the first pass",
-        "real time": "the schedule follows real time, since its minute or hour begins with a star",
-        "correction": "so large a shift is a correction of the clock, and moves nothing",
+        "real time": "the schedule follows real time, because its minute or hour begins with a star",
+        "correction": "so large a change is a correction of the clock, and moves no slot",
     }
-    to = "%H:%M" if caught.shown_after.date() == caught.shown_before.date() else "%H:%M on %Y-%m-%d"
-    shift = f"the clock goes from {caught.shown_before:%H:%M} to {caught.shown_after:{to}}"
-    return f"{first:%Y-%m-%d}: {shift}; {times} {what}: {fates[caught.fate]}"
+    to = "%H:%M" if affected.shown_after.date() == affected.shown_before.date() else "%H:%M on %Y-%m-%d"
+    shift = f"the clock goes from {affected.shown_before:%H:%M} to {affected.shown_after:{to}}"
+    return f"{first:%Y-%m-%d}: {shift}; {times} {what}: {effects[affected.effect]}"
 
 
 COMMANDS = (next_,)

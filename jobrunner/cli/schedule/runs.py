@@ -33,7 +33,7 @@ def trigger(name: str, as_json: bool) -> None:
     enqueued = database.write(lambda each: store.trigger(each, name, config.payload_limit, who))
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(
-            f"jobrunner: dropped: as many runs of {visible(name)} wait as the max_waiting of its type allows"
+            f"jobrunner: dropped: max_waiting of its job type allows no more waiting runs of {visible(name)}"
         )
     if as_json:
         render.done(render.json_line({"id": enqueued.id, **({"dropped": True} if enqueued.dropped else {})}))
@@ -60,8 +60,8 @@ def trigger(name: str, as_json: bool) -> None:
 def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
     """Make a run for each past slot that has none, also of a paused schedule.
 
-    A run that was cancelled is queued again. A slot so old that its run may have been deleted is listed as unknown and
-    gets no run. A second backfill makes nothing.
+    A cancelled run is queued again. A slot is listed as unknown, and gets no run, if it is so old that its run may have
+    been deleted. A second backfill makes nothing.
     """
     if begin > end:
         raise UsageError("--from is later than --to; no slot lies between them")
@@ -86,7 +86,7 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     render.done(", ".join(f"{count} {answer}" for answer, count in counts.items()) or "no slot lies between them")
     if counts["unknown"]:
         click.echo(
-            f"unknown: older than {format_duration(kept)}, so that its run may have been pruned; --again makes it"
+            f"unknown: older than {format_duration(kept)}, so its run may have been deleted; --again makes a new one"
         )
 
 

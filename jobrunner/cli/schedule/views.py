@@ -84,7 +84,7 @@ def _in_words(found: ShownDefinition) -> str | None:
 def _problem(found: ShownDefinition, payload_limit: int) -> str | None:
     if found.problem is not None or found.schedule is None:
         return found.problem
-    # No tick may have tried yet what somebody wrote by hand. At its watermark nothing is due.
+    # A person may have changed the row by hand since the last tick. At its watermark no slot is due.
     return expansion.plan(definition_of(vars(found)), found.last_slot_at, payload_limit=payload_limit).problem
 
 
@@ -99,9 +99,9 @@ def _declared(found: ShownDefinition, in_words: str | None) -> dict[str, object]
         "payload": found.payload,
         "kept in": kept_in,
         **_options(found),
-        "looked at until": found.last_slot_at,
+        "expanded until": found.last_slot_at,
         "next slot": next_slot(found.next_run_at, found.paused_at, found.removed_at),
-        "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'somebody unknown'}",
+        "paused": paused_at and f"since {render.instant(paused_at)} by {found.paused_by or 'an unknown user'}",
         "removed": found.removed_at,
         "problem": found.problem,
         "created": found.created_at,
@@ -155,8 +155,8 @@ def _words(detail: object) -> str:
     if isinstance(changed, dict):
         return "; ".join(f"{name}: {_change(each)}" for name, each in changed.items())
     # PostgreSQL keeps no order.
-    told = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
-    return ", ".join(f"{name} {_change(value)}" for name, value in told if value is not None) or "-"
+    pairs = sorted(detail.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0]))
+    return ", ".join(f"{name} {_change(value)}" for name, value in pairs if value is not None) or "-"
 
 
 def _change(each: object) -> str:

@@ -1,1 +1,1 @@
-"""Tables of cases that more than one module of tests goes through."""
+"""Tables of cases that several test modules use."""

@@ -1,4 +1,4 @@
-"""The table of bad inputs: what somebody may type, pipe or set, and how each is refused."""
+"""The table of bad inputs, typed, piped or set, and the refusal of each."""
 
 import json
 import os

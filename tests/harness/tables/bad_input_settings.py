@@ -1,4 +1,4 @@
-"""The rest of the table of bad inputs: times, numbers, keys, schedules, settings, command lines."""
+"""The table of bad inputs, continued: times, numbers, keys, schedules, settings, command lines."""
 
 from harness.tables.bad_input import ESCAPES, HERE, NOT_UTF8, SQL, SURROGATE, Bad, Section, enqueue, schedule
 
@@ -118,13 +118,13 @@ CRONS = {
     "@reboot": "@reboot",
     "@never": "unknown",
     "@every 5m": "write 'every 5m'",
-    "@daily x": "stands alone",
-    "*/0 * * * *": "step of 0",
+    "@daily x": "nothing may follow @daily",
+    "*/0 * * * *": "a step cannot be 0",
     "*/60001 * * * *": "step",
     "5/15 * * * *": "range",
     "0 22-2 * * *": "backwards",
     "* * * * fri-mon": "backwards",
-    "1,,2 * * * *": "empty place",
+    "1,,2 * * * *": "empty item",
     "0 0 30 2 *": "never fire",
     "31 2 30 2 *": "never fire",
     "0 0 31 4,6,9,11 *": "never fire",

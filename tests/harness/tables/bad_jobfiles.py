@@ -1,4 +1,4 @@
-"""The table of mistakes in a jobrunner.toml: what it says, and what the one line of the refusal must hold."""
+"""The table of mistakes in a jobrunner.toml, with the words that each refusal must contain."""
 
 GOOD = "[jobs.x]\ncommand = ['/bin/true']\n"
 SECRET = "s3cr3t"
@@ -139,7 +139,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
         ["jobs.x.command: the placeholder {run_id}", "whole argument"],
     ),
     "two in a word": (command("['a', '{run_id}{slot}']"), ["{run_id}", "whole argument"]),
-    "placeholder program": (command("['{payload.program}']"), ["jobs.x.command", "no placeholder"]),
+    "placeholder program": (command("['{payload.program}']"), ["jobs.x.command", "cannot be a placeholder"]),
     # Names.
     "name of two words": ("[jobs.'two words']\ncommand = ['a']\n", ["jobs.two words", "cannot be a job type"]),
     "empty name": ("[jobs.'']\ncommand = ['a']\n", ["cannot be a job type"]),

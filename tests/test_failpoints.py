@@ -1,4 +1,4 @@
-"""Every named fault point, crossed with a kill and with a cut connection, on both databases."""
+"""Every named failpoint, combined with a kill and with a cut connection, on both databases."""
 
 import re
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 import jobrunner as package
 from harness import App, Commands, Database, wait_for
-from harness.ground import Ground
+from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
 from jobrunner.failpoints import CHILD_POINTS, COMMAND_POINTS, POINTS
 
@@ -25,34 +25,34 @@ CASES += [(point, "kill") for point in CHILD_POINTS]
 
 
 @pytest.fixture
-def ground(jobrunner: Commands, app: App, database: Database) -> Ground:
-    return Ground(jobrunner, app, database)
+def scene(jobrunner: Commands, app: App, database: Database) -> FaultScene:
+    return FaultScene(jobrunner, app, database)
 
 
 @pytest.mark.either_database
 @pytest.mark.promise("P1", "P2", "P3", "P6", "P12")
 @pytest.mark.parametrize(("point", "action"), CASES, ids=[f"{point}-{action}" for point, action in CASES])
-def test_a_fault_at_any_point_loses_nothing_and_repeats_nothing(ground: Ground, point: str, action: str) -> None:
-    code, stderr = ground.tick_with_fault(point, action)
+def test_fault_at_any_point_loses_and_repeats_no_run(scene: FaultScene, point: str, action: str) -> None:
+    code, stderr = scene.tick_with_fault(point, action)
     in_a_child = point in CHILD_POINTS
-    assert ground.reached() == [point] * (len(ground.reached()) if in_a_child else 1) != []
+    assert scene.reached() == [point] * (len(scene.reached()) if in_a_child else 1) != []
     if action == "cut":
         assert_survived(code, stderr, point)
     else:
         assert (code, stderr) == ((0 if in_a_child else -signal.SIGKILL), "")
-        wait_for(lambda: not ground.jobrunner.leftover_processes(), 20, "the end of the killed tick's children")
-    ground.settle()
-    database = ground.database
+        wait_for(lambda: not scene.jobrunner.leftover_processes(), 20, "the end of the killed tick's children")
+    scene.settle()
+    database = scene.database
     assert_consistent(database)
-    assert len(ground.slot_runs()) == 1
-    runs = [*ground.due, ground.abandoned, *ground.slot_runs()]
+    assert len(scene.slot_runs()) == 1
+    runs = [*scene.due, scene.abandoned, *scene.slot_runs()]
     assert statuses(database) == {"succeeded": len(runs), "dead": 1}  # and the old run is pruned
-    assert outcomes(database, ground.late) == []
-    told = database.query("SELECT action FROM job_events WHERE run_id = ?", [ground.late])
+    assert outcomes(database, scene.late) == []
+    told = database.query("SELECT action FROM job_events WHERE run_id = ?", [scene.late])
     assert told == [{"action": "start deadline passed"}]
-    starts = Counter(line.run_id for line in ground.app.trace())
+    starts = Counter(line.run_id for line in scene.app.trace())
     crashes = {run_id: outcomes(database, run_id)[:-1] for run_id in runs}
-    assert crashes[ground.abandoned].pop(0) == "lease_expired"  # before the tick of this test
+    assert crashes[scene.abandoned].pop(0) == "lease_expired"  # before the tick of this test
     assert all(1 <= starts[run_id] <= 1 + len(crashes[run_id]) for run_id in runs), (starts, crashes)
     assert all(len(each) <= 1 for each in crashes.values()), crashes
     assert {outcome for each in crashes.values() for outcome in each} == expected_crashes(point, action, crashes)
@@ -79,9 +79,9 @@ def expected_crashes(point: str, action: str, crashes: dict[int, list[str]]) -> 
 
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("action", ["kill", "cut"])
-def test_an_open_row_tells_of_a_killed_tick(ground: Ground, action: str) -> None:
-    ground.tick_with_fault("claim.committed", action)
-    closed = ground.database.value("SELECT finished_at FROM job_ticks") is not None
+def test_tick_row_without_end_shows_a_killed_tick(scene: FaultScene, action: str) -> None:
+    scene.tick_with_fault("claim.committed", action)
+    closed = scene.database.value("SELECT finished_at FROM job_ticks") is not None
     assert closed == (action == "cut")
 
 
@@ -107,10 +107,10 @@ def reached_in_the_code() -> Iterator[str]:
         yield from re.findall(r"\bhit\(\s*\"([^\"]+)\"", path.read_text())
 
 
-def test_the_matrix_holds_every_point_of_the_code() -> None:
+def test_fault_matrix_has_every_failpoint_of_the_code() -> None:
     """Each case asserts that its point was reached, so a point that no tick passes fails there.
 
-    Those of commands are crossed in test_schedule_faults.py and test_internal_errors.py.
+    Those of commands are crossed in test_schedule_failpoints.py and test_internal_errors.py.
     """
     assert set(reached_in_the_code()) == {*POINTS, *CHILD_POINTS, *COMMAND_POINTS}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}

@@ -1,4 +1,4 @@
-"""`max_waiting`: every way in obeys the same limit, exactly, whoever comes at a time."""
+"""`max_waiting`: every way to enqueue keeps the same limit exactly, also with many callers at once."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from harness import App, Commands, Database, postgresql_only, wait_for
-from harness.back_pressure import HANDLERS, answer_of, dropped, limit, start, waiting
+from harness.backpressure import HANDLERS, answer_of, dropped, limit, start, waiting
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from jobrunner.errors import QueueFull
@@ -35,7 +35,7 @@ def store(database: Database) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("options", [[], ["--allow-unknown"]], ids=["known", "allow-unknown"])
-def test_the_command_refuses_what_finds_its_type_full(
+def test_enqueue_command_is_refused_if_its_type_is_full(
     jobrunner: Commands, app: App, database: Database, options: list[str]
 ) -> None:
     """--allow-unknown imports no handlers: then the limit is the one in the database."""
@@ -50,7 +50,7 @@ def test_the_command_refuses_what_finds_its_type_full(
 
 
 @pytest.mark.parametrize("options", [[], ["--allow-unknown"]], ids=["known", "allow-unknown"])
-def test_the_command_drops_without_a_word_and_counts(
+def test_enqueue_command_drops_silently_and_counts_the_drop(
     jobrunner: Commands, app: App, database: Database, options: list[str]
 ) -> None:
     app.add(HANDLERS)
@@ -65,7 +65,7 @@ def test_the_command_drops_without_a_word_and_counts(
     assert abs(at - database.now()) < timedelta(seconds=30)
 
 
-def test_a_person_at_a_terminal_is_told_of_a_drop(jobrunner: Commands, database: Database) -> None:
+def test_enqueue_command_on_a_terminal_reports_a_drop(jobrunner: Commands, database: Database) -> None:
     limit(database, "echo", 1, "drop")
     queue(database, "echo")
     terminal, end = os.openpty()
@@ -98,7 +98,7 @@ print(json.dumps([by_handler, by_name]))
 
 @pytest.mark.parametrize("job_type", ["refusing", "dropping"])
 @pytest.mark.parametrize("code", ["registered", "elsewhere"])
-def test_an_application_meets_the_same_limit_by_name_and_by_handler(
+def test_limit_holds_for_enqueue_by_name_and_by_handler(
     jobrunner: Commands, app: App, database: Database, job_type: str, code: str
 ) -> None:
     app.add(HANDLERS)
@@ -133,7 +133,7 @@ print(json.dumps(answers))
 
 
 @pytest.mark.promise("P1", "P4")
-def test_a_caught_refusal_leaves_the_callers_transaction_whole_and_the_key_free(
+def test_refused_enqueue_leaves_the_callers_transaction_usable_and_the_key_free(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     app.add(HANDLERS)
@@ -154,7 +154,7 @@ def test_a_caught_refusal_leaves_the_callers_transaction_whole_and_the_key_free(
 # What counts.
 
 
-def test_what_waits_counts_whatever_its_time_and_nothing_else(store: Store, database: Database) -> None:
+def test_limit_counts_every_waiting_run_whatever_its_time_and_no_other_run(store: Store, database: Database) -> None:
     now = database.now()
     limit(database, "echo", 2)
     lock: dict[str, Any] = {"lease_token": "t", "locked_by": "o", "host": "h", "locked_until": now}
@@ -185,7 +185,7 @@ def statements(store: Store, work: Callable[[Connection], Any]) -> int:
 
 
 @pytest.mark.parametrize("policy", [None, Policy("echo")], ids=["elsewhere", "registered"])
-def test_a_type_without_a_limit_costs_no_further_statement(store: Store, policy: Policy | None) -> None:
+def test_enqueue_of_a_type_without_a_limit_takes_no_further_statement(store: Store, policy: Policy | None) -> None:
     plain, keyed = NewRun("echo", "{}"), NewRun("echo", "{}", idempotency_key="k")
     assert statements(store, lambda connection: enqueue.enqueue(connection, plain, policy)) == 1
     assert statements(store, lambda connection: enqueue.enqueue(connection, keyed, policy)) == 3
@@ -230,7 +230,7 @@ def enqueue_at_once(jobrunner: Commands, app: App, count: int, *level: str) -> l
 
 
 @pytest.mark.parametrize("when_full", ["refuse", "drop"])
-def test_twenty_at_once_on_a_limit_of_ten_leave_exactly_ten(
+def test_twenty_concurrent_enqueues_with_a_limit_of_ten_leave_ten_runs(
     jobrunner: Commands, app: App, database: Database, when_full: str
 ) -> None:
     limit(database, "echo", 10, when_full)
@@ -243,14 +243,14 @@ def test_twenty_at_once_on_a_limit_of_ten_leave_exactly_ten(
 
 
 @postgresql_only
-def test_a_callers_old_snapshot_does_not_let_one_more_in(jobrunner: Commands, app: App, database: Database) -> None:
+def test_old_snapshot_of_a_caller_does_not_exceed_the_limit(jobrunner: Commands, app: App, database: Database) -> None:
     """At REPEATABLE READ a mere lock would: what was committed while it was waited for is not there to be counted."""
     limit(database, "echo", 3)
     answers = enqueue_at_once(jobrunner, app, 8, "REPEATABLE READ")
     assert (sum(answer[1] is True for answer in answers), waiting(database, "echo")) == (3, 3)
 
 
-def test_two_callers_with_a_key_each_do_not_wait_for_each_other(store: Store, database: Database) -> None:
+def test_two_enqueues_with_different_keys_do_not_block_each_other(store: Store, database: Database) -> None:
     """Were the key taken before the limit, the one would hold a key and wait for the limit, the other the reverse."""
     limit(database, "echo", 10)
     has_begun = Event()

@@ -1,4 +1,4 @@
-"""Where a limit comes from and goes to, what it does to slots, and what it never does."""
+"""Where `max_waiting` is set, how it is changed and shown, and what it does to slots and retries."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
-from harness.back_pressure import HANDLERS, dropped, limit, waiting
+from harness.backpressure import HANDLERS, dropped, limit, waiting
 from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.slots import NO_HANDLERS, go_to, skipped_ranges, slots_with_runs, utc
 from jobrunner.children.protocol import policy_of
@@ -69,7 +69,7 @@ def test_a_slot_that_finds_its_type_full_is_recorded_as_skipped(
 
 
 @postgresql_only
-def test_an_application_that_keeps_its_transaction_open_does_not_keep_the_tick(
+def test_open_transaction_of_an_application_does_not_block_the_tick(
     jobrunner: Commands, app: App, database: PostgresDatabase
 ) -> None:
     """The slot of the limited type waits for the next tick; the other type's work is done."""
@@ -103,7 +103,7 @@ def echo(ctx, **payload):
 """
 
 
-def test_new_code_raises_lowers_and_takes_away_the_limit_with_its_first_tick(
+def test_first_tick_of_new_code_raises_lowers_and_removes_the_limit(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     for options, known in (
@@ -124,7 +124,7 @@ def test_new_code_raises_lowers_and_takes_away_the_limit_with_its_first_tick(
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 6
 
 
-def test_new_code_brings_its_limit_with_an_enqueue(jobrunner: Commands, app: App, database: Database) -> None:
+def test_enqueue_by_new_code_writes_its_limit(jobrunner: Commands, app: App, database: Database) -> None:
     def enqueue(options: str) -> Any:
         app.write("handlers", ECHO.format(options=options))
         return jobrunner("enqueue", "echo", "--json", check=False)
@@ -146,7 +146,9 @@ def test_new_code_brings_its_limit_with_an_enqueue(jobrunner: Commands, app: App
     assert jobrunner("enqueue", "echo", "--allow-unknown", "--json").json()["created"] is True
 
 
-def test_a_command_has_its_limit_from_the_configuration_file(jobrunner: Commands, app: App, database: Database) -> None:
+def test_limit_of_a_command_comes_from_the_configuration_file(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     app.path("jobrunner.toml").write_text('[jobs.sweep]\ncommand = ["true"]\nmax_waiting = 1\nwhen_full = "drop"\n')
     assert jobrunner("enqueue", "sweep", "--json").json()["created"] is True
     assert jobrunner("enqueue", "sweep", "--json").json()["dropped"] is True
@@ -159,7 +161,7 @@ def test_a_command_has_its_limit_from_the_configuration_file(jobrunner: Commands
 
 
 @pytest.mark.promise("P1")
-def test_a_person_retries_a_run_of_a_full_type(jobrunner: Commands, database: Database) -> None:
+def test_retry_of_a_run_of_a_full_type_is_allowed(jobrunner: Commands, database: Database) -> None:
     limit(database, "echo", 1)
     dead = queue(database, "echo", status="dead", finished_at=database.now())
     queue(database, "echo")
@@ -169,7 +171,7 @@ def test_a_person_retries_a_run_of_a_full_type(jobrunner: Commands, database: Da
 
 
 @pytest.mark.promise("P1")
-def test_what_is_at_work_comes_back_to_a_full_queue(jobrunner: Commands, app: App, database: Database) -> None:
+def test_running_run_can_return_to_a_full_queue(jobrunner: Commands, app: App, database: Database) -> None:
     """Failed, snoozed and handed back: none is lost because others came meanwhile."""
     app.add("""
         from jobrunner import Snooze
@@ -248,7 +250,7 @@ def test_status_and_jobs_show_the_limits(jobrunner: Commands, app: App, database
         ({"on_stop": "DROP"}, "the nearest is 'drop'"),
     ],
 )
-def test_a_wrong_word_is_answered_with_the_nearest_right_one(wrong: dict[str, Any], words: str) -> None:
+def test_wrong_when_full_value_is_refused_with_the_nearest_value(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))) as error:
         make_policy("echo", **wrong)
     assert words in str(error.value)
@@ -262,7 +264,7 @@ FORGED: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_handshake_of_a_child_is_no_policy(name: str) -> None:
+def test_forged_handshake_of_a_child_changes_no_limit(name: str) -> None:
     policy = make_policy("echo", max_waiting=7, when_full="drop", on_stop="drop")
     data = json.loads(json.dumps(policy.as_data()))
     assert policy_of(data) == policy

@@ -1,4 +1,4 @@
-"""Which slots of a year fall into a gap or a fold of the zone, and what becomes of each: as it really comes."""
+"""Local times in a gap or a fold of a zone: the reported effects agree with the slots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobrunner.schedules.dst import Caught, caught
+from jobrunner.schedules.dst import AffectedTimes, affected_times
 from jobrunner.schedules.recurrence import Recurrence
 from unit.recurrences import BERLIN, DAY, LORD_HOWE, SANTIAGO, TROLL, utc
 
@@ -14,12 +14,12 @@ YEAR = 366 * DAY
 MINUTE = timedelta(minutes=1)
 
 
-def found(text: str, zone: str, after: str = "2026-01-01") -> list[Caught]:
-    return list(caught(Recurrence.parse(text, zone), utc(after), YEAR))
+def found(text: str, zone: str, after: str = "2026-01-01") -> list[AffectedTimes]:
+    return list(affected_times(Recurrence.parse(text, zone), utc(after), YEAR))
 
 
 def told(text: str, zone: str, after: str = "2026-01-01") -> list[str]:
-    return [f"{c.first:%m-%d %H:%M}-{c.last:%H:%M} {c.count} {c.fate}" for c in found(text, zone, after)]
+    return [f"{c.first:%m-%d %H:%M}-{c.last:%H:%M} {c.count} {c.effect}" for c in found(text, zone, after)]
 
 
 @pytest.mark.parametrize(
@@ -47,20 +47,20 @@ def test_slots_in_gaps_and_folds(text: str, zone: str, expected: list[str]) -> N
     assert told(text, zone) == expected
 
 
-def test_a_day_that_was_left_out_is_a_correction() -> None:
+def test_skipped_day_in_samoa_is_a_correction() -> None:
     assert told("0 12 * * *", "Pacific/Apia", "2011-12-01")[0] == "12-30 12:00-12:00 1 correction"
 
 
 @pytest.mark.parametrize("text", ["30 2 * * *", "0,20,40 0-3 * * *", "*/20 * * * *", "15 23 * * *"])
 @pytest.mark.parametrize("zone", [BERLIN, LORD_HOWE, SANTIAGO, TROLL, "Africa/Cairo", "Africa/Casablanca"])
-def test_what_is_told_is_what_comes(text: str, zone: str) -> None:
-    """The fate is compared with the slots themselves."""
+def test_reported_dst_effects_agree_with_the_slots(text: str, zone: str) -> None:
+    """The effect is compared with the slots themselves."""
     recurrence = Recurrence.parse(text, zone)
     for each in found(text, zone):
         at, length = each.change.at, abs(each.change.new - each.change.old)
         in_first_pass = list(recurrence.slots(at - length - MINUTE, at - MINUTE))
         in_second_pass = list(recurrence.slots(at - MINUTE, at + length - MINUTE))
-        match each.fate, each.change.is_forward:
+        match each.effect, each.change.is_forward:
             case "moved", True:
                 assert in_second_pass[0] == at
             case "first pass", False:
@@ -72,8 +72,8 @@ def test_what_is_told_is_what_comes(text: str, zone: str) -> None:
                 # Nothing is made up for: a day later the same span has as many.
                 a_day_later = list(recurrence.slots(at - MINUTE + DAY, at + length - MINUTE + DAY))
                 assert len(in_second_pass) == len(a_day_later)
-            case fate:
-                pytest.fail(f"{fate} does not occur in these zones")
+            case effect:
+                pytest.fail(f"{effect} does not occur in these zones")
 
 
 def test_the_ends_of_the_calendar_are_no_error() -> None:

@@ -1,4 +1,4 @@
-"""Schedules in plain English: what is said is what fires."""
+"""Schedules in plain English: the sentence agrees with the slots."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_schedule_has_one_sentence_and_says_how_its_days_are_joined(text: 
     assert not (", but only on " in said and not both_must_match)
 
 
-def test_what_is_no_schedule_has_no_english() -> None:
+def test_invalid_schedule_has_no_description() -> None:
     for text in ("* * * *", "@reboot", "every day"):
         with pytest.raises(BadSchedule):
             describe(text)

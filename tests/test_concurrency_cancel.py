@@ -1,4 +1,4 @@
-"""Cancel and retry while ticks claim and finalize: whoever comes first, the table of transitions holds."""
+"""Cancel and retry while ticks claim and finalize: every result follows the table of transitions."""
 
 import os
 import signal

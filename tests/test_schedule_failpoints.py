@@ -1,4 +1,4 @@
-"""A person's command that dies before its commit has changed nothing; asked again, it does what was asked."""
+"""A schedule command that dies before its commit has changed nothing, and works when it is repeated."""
 
 import signal
 from typing import Any
@@ -34,7 +34,7 @@ def everything(database: Database) -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.promise("P3", "P12")
 @pytest.mark.parametrize("action", ["kill", "cut"])
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS.keys())
-def test_nothing_is_half_written(
+def test_killed_schedule_command_leaves_nothing_half_written(
     jobrunner: Commands, app: App, database: Database, words: list[str], action: str
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))

@@ -1,4 +1,4 @@
-"""What an ``async def`` handler prints, reports, returns and leaves behind belongs to its own run."""
+"""What an ``async def`` handler prints, reports and returns is attributed to its own run."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_a_flood_of_output_of_many_runs_blocks_no_run_and_keeps_its_end(
         ("plain", "succeeded", None),
     ],
 )
-def test_every_way_out_of_an_async_handler(
+def test_async_handler_outcomes(
     jobrunner: Commands, database: Database, way: str, status: str, error: str | None
 ) -> None:
     run_id = queue(database, "ways", {"way": way})
@@ -67,9 +67,7 @@ def test_every_way_out_of_an_async_handler(
     assert (status_of(database, misfit), run_of(database, misfit)["error_type"]) == ("dead", "bad_payload")
 
 
-def test_what_a_handler_leaves_in_the_background_ends_with_it(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_background_tasks_of_an_async_handler_end_with_it(jobrunner: Commands, app: App, database: Database) -> None:
     queue(database, "ways", {"way": "left behind"})
     held = queue(database, "hold", {"path": str(app.path("go"))})
     tick = jobrunner.start("tick")
@@ -83,7 +81,7 @@ def test_what_a_handler_leaves_in_the_background_ends_with_it(
     assert not app.path("trace-left").exists()
 
 
-def test_progress_is_the_runs_own(jobrunner: Commands, app: App, database: Database) -> None:
+def test_progress_is_attributed_to_the_run_that_reported_it(jobrunner: Commands, app: App, database: Database) -> None:
     telling, silent = (
         queue(database, "ways", {"way": "progress"}),
         queue(database, "hold", {"path": str(app.path("trace-go"))}),

@@ -1,4 +1,4 @@
-"""Limits set and read back, and applications of a user's own, for tests of back-pressure."""
+"""Sets and reads limits, and starts a user's own applications, for the tests of backpressure."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A tick with very many runs in hand: all their leases are renewed, and it takes no more than it can hold."""
+"""A tick with very many runs in hand renews all their leases, and claims no more than it can hold."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ FROM (SELECT job_ticks.started_at AS at FROM job_ticks) AS ticks,
 
 
 @pytest.mark.promise("P2", "P6")
-def test_more_leases_than_a_statement_has_parameters_are_all_renewed(database: Database) -> None:
+def test_all_leases_are_renewed_if_there_are_more_than_statement_parameters(database: Database) -> None:
     count = MOST_PARAMETERS + 1
     database.execute(
         "INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('', '', '', ?)", [database.now()]

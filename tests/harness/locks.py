@@ -1,4 +1,4 @@
-"""Holding rows, as a tick or another person's command does, until the test has seen what others do meanwhile."""
+"""Transactions that lock rows, as a tick or a command does, while a test looks at what others do."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -13,7 +13,7 @@ Execute = Callable[[str, Iterable[Any]], object]
 
 
 @contextmanager
-def held(database: Database, name: str) -> Iterator[Execute]:
+def locked_definition(database: Database, name: str) -> Iterator[Execute]:
     """In one transaction, which is committed at the end; what is executed belongs to it."""
     if isinstance(database, SQLiteDatabase):
         with closing(database.connect()) as connection:
@@ -30,7 +30,7 @@ def held(database: Database, name: str) -> Iterator[Execute]:
 
 
 def wait_for_lock(database: Database, count: int = 1) -> None:
-    """Until so many sessions wait for what is held. SQLite does not tell; there whoever comes waits by itself."""
+    """Wait until this many sessions wait for the lock. SQLite does not report that; there the sessions just wait."""
     if isinstance(database, PostgresDatabase):
         database.wait_until(
             "SELECT count(*) >= ? FROM pg_stat_activity"
@@ -41,7 +41,9 @@ def wait_for_lock(database: Database, count: int = 1) -> None:
 
 
 @contextmanager
-def somebody(database: PostgresDatabase, statement: str, run_ids: list[int]) -> Iterator[psycopg.Connection[Any]]:
+def open_transaction(
+    database: PostgresDatabase, statement: str, run_ids: list[int]
+) -> Iterator[psycopg.Connection[Any]]:
     """While the block runs, another transaction has done this to these runs and does not end."""
     with closing(database.connect()) as session:
         session.execute("BEGIN")

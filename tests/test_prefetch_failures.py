@@ -8,7 +8,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, wait_for
 from harness.handlers_rows import attempt_of, queue, status_of
 from harness.invariants import assert_consistent, insert_runs, wait_for_exit
-from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_queue, warm_up
+from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, wait_for_queue, warm_up
 from harness.stops import wait_until_gone
 
 
@@ -50,7 +50,7 @@ def test_a_crash_amid_short_runs_is_charged_to_that_run_alone(
 
 
 @pytest.mark.promise("P1", "P8")
-def test_a_tick_goes_on_when_all_that_is_due_waited_behind_a_crash(
+def test_tick_goes_on_after_a_crash_when_all_due_runs_were_queued_behind_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     warm_up(database)

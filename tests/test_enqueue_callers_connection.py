@@ -1,4 +1,4 @@
-"""Enqueue through a connection that is not SQLAlchemy's: the run shares the fate of the transaction open on it."""
+"""Enqueue through a connection that is not SQLAlchemy's: the run belongs to the transaction open on it."""
 
 import json
 import sqlite3
@@ -101,7 +101,7 @@ def names(database: Database) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [{}, {"CONN_MAX_AGE": 60, "AUTOCOMMIT": True}], ids=["plain", "persistent"])
-def test_a_run_enqueued_in_django_shares_the_fate_of_its_atomic_block(
+def test_run_enqueued_in_django_commits_or_rolls_back_with_its_atomic_block(
     jobrunner: Commands, database: Database, options: dict[str, Any]
 ) -> None:
     said = json.loads(jobrunner.python(DJANGO, json.dumps(options)))
@@ -148,7 +148,7 @@ def test_a_run_enqueued_on_a_drivers_connection_appears_only_when_that_commits(
     assert (again.id, again.created) == (answer.id, False)
 
 
-def test_every_option_arrives_through_every_connection(database: Database, connection: Any) -> None:
+def test_every_option_of_enqueue_works_on_every_connection(database: Database, connection: Any) -> None:
     at = datetime(2031, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)
     said: list[dict[str, Any]] = [
         {"run_at": at, "priority": -5, "max_attempts": 3, "timeout": "none", "idempotency_key": "ä'\"%s:"},
@@ -178,7 +178,7 @@ def test_every_option_arrives_through_every_connection(database: Database, conne
         assert [rows[n]["run_at"] - rows[n]["created_at"] for n in (1, 2)] == [timedelta(hours=2), timedelta()]
 
 
-def test_a_lent_connection_keeps_its_own_ways(database: Database, connection: Any) -> None:
+def test_callers_connection_keeps_its_settings(database: Database, connection: Any) -> None:
     """Rows as the owner wants them, own SQL functions, and open: nothing of SQLAlchemy's stays on it."""
     if isinstance(database, SQLiteDatabase):
         connection.create_function("regexp", 2, lambda pattern, text: 42)
@@ -199,7 +199,7 @@ def test_a_lent_connection_keeps_its_own_ways(database: Database, connection: An
         assert connection.autocommit is False
 
 
-def test_autocommit_is_refused_since_no_transaction_would_hold_the_run(database: Database, connection: Any) -> None:
+def test_autocommit_connection_is_refused(database: Database, connection: Any) -> None:
     if isinstance(database, SQLiteDatabase):
         connection.isolation_level = None
     else:
@@ -214,7 +214,7 @@ def test_autocommit_is_refused_since_no_transaction_would_hold_the_run(database:
     assert not names(database)
 
 
-def test_a_full_queue_leaves_the_lent_transaction_usable(database: Database, connection: Any) -> None:
+def test_full_queue_leaves_the_callers_transaction_usable(database: Database, connection: Any) -> None:
     limit = "INSERT INTO job_types (job_type, max_waiting, when_full, updated_at) VALUES ('append', 1, 'refuse', ?)"
     database.execute(limit, [database.now()])
     library.enqueue(connection, "append", {"name": "fits"})
@@ -227,7 +227,7 @@ def test_a_full_queue_leaves_the_lent_transaction_usable(database: Database, con
 
 @sqlite_only
 def test_an_enqueue_on_a_drivers_connection_is_one_statement(database: SQLiteDatabase) -> None:
-    """On PostgreSQL each is a round trip: that there is one is shown in test_back_pressure.py."""
+    """On PostgreSQL each is a round trip: that there is one is shown in test_backpressure.py."""
     sent: list[str] = []
     with closing(sqlite3.connect(database.path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -238,7 +238,9 @@ def test_an_enqueue_on_a_drivers_connection_is_one_statement(database: SQLiteDat
 
 
 @postgresql_only
-def test_a_failure_on_a_lent_connection_is_the_drivers_own_error(database: PostgresDatabase, connection: Any) -> None:
+def test_failure_on_a_callers_connection_raises_the_drivers_own_error(
+    database: PostgresDatabase, connection: Any
+) -> None:
     with pytest.raises(psycopg.errors.DivisionByZero):
         connection.execute("SELECT 1 / 0")
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
@@ -260,7 +262,7 @@ def test_a_savepoint_of_psycopg_takes_the_run_with_it(database: PostgresDatabase
 
 
 @sqlite_only
-def test_what_is_no_connection_is_refused_in_one_line(database: SQLiteDatabase) -> None:
+def test_object_that_is_no_connection_is_refused_in_one_line(database: SQLiteDatabase) -> None:
     class AsyncSession:
         def run_sync(self) -> None: ...
 

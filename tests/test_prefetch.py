@@ -8,7 +8,7 @@ import pytest
 from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import queue, run_of, status_of
 from harness.invariants import assert_consistent, insert_runs, statuses, wait_for_exit
-from harness.line_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
+from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ STRICT = {"environment": "JOBRUNNER_STRICT=true", "flag": "--strict", "file": "s
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("said", [*STRICT, "nowhere"])
-def test_strict_begins_a_run_when_the_one_before_is_written(
+def test_strict_child_begins_a_run_after_the_result_before_it_is_written(
     jobrunner: Commands, app: App, database: Database, said: str
 ) -> None:
     app.add(LOOK)
@@ -208,9 +208,7 @@ def test_prefetched_runs_and_commands_share_the_permits_of_their_host(
 
 
 @pytest.mark.promise("P1")
-def test_slow_runs_are_not_kept_back_by_a_stream_of_short_ones(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_stream_of_short_runs_does_not_delay_slow_runs(jobrunner: Commands, app: App, database: Database) -> None:
     slow = []
     for _ in range(3):
         slow.append(queue(database, "sleep", {"seconds": 0.3}, run_at=database.now()))

@@ -1,4 +1,4 @@
-"""Whatever a handler has said of itself, and whatever was written by hand: it is stored within bounds, and shown."""
+"""Any value that a handler reports or a person writes by hand is stored within limits and shown."""
 
 import json
 from contextlib import redirect_stdout
@@ -17,7 +17,7 @@ from jobrunner.cli.schedule import views
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.dialect.values import read_json
 from jobrunner.store.output_limits import fit, fit_report
-from jobrunner.store.queries import DeadRun, FailingRun, RunningRun, State, Tick
+from jobrunner.store.overview import DeadRun, FailingRun, RunningRun, State, Tick
 
 # As text, since what is stored is text: numbers that no float holds, more digits than Python reads, no number at all.
 NUMBERS = [
@@ -55,7 +55,7 @@ def found(value: Any) -> State:
     dead = DeadRun(1, "x", finished_at=NOW, **ended)
     tick = Tick("h", "w", "1", NOW, None, None, None, NOW, counts=value, error=value)
     return State(
-        at=NOW, runs={"queued": 1}, due=0, oldest_due_seconds=None, running=[running],
+        at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, oldest_due_seconds=None, running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
         limits=[], ticks=[tick],
     )  # fmt: skip
@@ -63,7 +63,7 @@ def found(value: Any) -> State:
 
 @given(st.one_of(VALUES, DEEP))
 @example('{"done": 1' + "0" * 400 + "}")
-def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
+def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:
         status._show("x", found(value), {})
@@ -74,7 +74,7 @@ def test_whatever_is_stored_is_shown_and_never_a_traceback(text: str) -> None:
 
 
 @given(st.floats(0, timedelta(days=3660).total_seconds()))
-def test_any_length_of_time_that_a_database_takes_is_shown(seconds: float) -> None:
+def test_any_duration_in_the_database_is_shown(seconds: float) -> None:
     assert views._duration(seconds)
 
 
@@ -107,9 +107,7 @@ def far(ctx: Context, path: str):
 
 
 @pytest.mark.promise("P14")
-def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_forged_messages_are_stored_within_the_limits(jobrunner: Commands, app: App, database: Database) -> None:
     """30 MB of result and of traceback were stored: the limits were the child's only."""
     app.add(FORGED)
     runs = {outcome: queue(database, "liar", {"outcome": outcome}) for outcome in ("succeeded", "failed")}
@@ -119,7 +117,7 @@ def test_what_is_forged_into_the_channel_is_stored_within_the_limits(
         assert len(stored) < 100_000, outcome
 
 
-def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
+def test_text_of_a_handler_is_cut_when_it_is_stored() -> None:
     large = "x" * 30_000_000
     fitted = fit(
         AttemptResult(Outcome.FAILED, error_type=large, error=large, traceback=large, output=large, result=large)
@@ -132,9 +130,7 @@ def test_what_a_handler_said_is_cut_where_it_is_stored() -> None:
     assert fit_report({"progress": {"done": 10**400}}) == {"progress": {"done": 10**400}}
 
 
-def test_progress_beyond_every_float_is_shown_while_the_run_is_at_work(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_progress_larger_than_a_float_is_shown(jobrunner: Commands, app: App, database: Database) -> None:
     app.add(FORGED)
     queue(database, "far", {"path": str(app.path("go"))})
     tick = jobrunner.start("tick", env={"JOBRUNNER_HEARTBEAT": "200ms"})

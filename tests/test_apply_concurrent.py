@@ -1,4 +1,4 @@
-"""`jobrunner apply` by several hosts and versions at once, beside ticks, killed on its way, and with a great many."""
+"""`jobrunner apply` by several hosts and versions at once, beside ticks, killed midway, and with many schedules."""
 
 import signal
 import time
@@ -59,7 +59,9 @@ def state(database: Database) -> dict[str, str]:
 
 
 @pytest.mark.promise("P3")
-def test_two_versions_at_once_leave_one_of_them_whole(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
+def test_concurrent_applies_of_two_versions_leave_one_version_complete(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
     environments = deployed(tmp_path)
     for round_ in range(3):
         if round_ == 2:
@@ -105,9 +107,7 @@ def test_applies_and_ticks_at_once_fire_each_slot_once(
 
 
 @pytest.mark.parametrize("action", ["kill", "cut"])
-def test_an_apply_that_dies_on_its_way_has_done_nothing(
-    action: str, jobrunner: Commands, app: App, database: Database
-) -> None:
+def test_killed_apply_has_written_nothing(action: str, jobrunner: Commands, app: App, database: Database) -> None:
     declare(app, code=CODE, file=FILE)
     jobrunner("apply")
     before = everything(database)
@@ -140,7 +140,7 @@ def many(ctx: Context, number: int): ...
 
 
 @pytest.mark.either_database
-def test_a_thousand_schedules(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_writes_a_thousand_schedules(jobrunner: Commands, app: App, database: Database) -> None:
     """Declared, changed, expanded and disabled in one transaction each, in seconds."""
     go_to(database, utc(2026, 5, 1, 12))
     began = time.monotonic()
@@ -193,7 +193,7 @@ def test_hostile_texts_are_escaped_in_the_diff(jobrunner: Commands, app: App, da
     jobrunner.tick(env=NO_HANDLERS)
 
 
-def test_a_definition_broken_by_hand_is_mended(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_corrects_a_definition_broken_by_hand(jobrunner: Commands, app: App, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     declare(app, code=one("mended", "@hourly"))
     jobrunner("apply")
@@ -208,7 +208,7 @@ def test_a_definition_broken_by_hand_is_mended(jobrunner: Commands, app: App, da
     assert slots_with_runs(database, "mended") == [utc(2026, 5, 1, 16)]
 
 
-def test_all_names_come_in_the_order_of_the_alphabet(jobrunner: Commands, app: App, database: Database) -> None:
+def test_apply_lists_names_in_alphabetical_order(jobrunner: Commands, app: App, database: Database) -> None:
     """So that two hosts wait for each other in one order, and a person finds what she looks for."""
     declare(app, code=CODE, file=FILE)
     assert [line.split(":")[0] for line in jobrunner("apply").stdout.splitlines()[:-1]] == [f"+ {n}" for n in NAMES]

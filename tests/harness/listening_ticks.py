@@ -1,4 +1,4 @@
-"""Ticks that linger, as processes, for the tests of it."""
+"""Starts ticks that linger, and waits for what they do."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What somebody broke by hand in a schedule is put right with `jobrunner schedule edit`."""
+"""A schedule that a person broke by hand is corrected with `jobrunner schedule edit`."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ def shown(jobrunner: Commands) -> dict[str, Any]:
     return answer
 
 
-def test_what_somebody_broke_by_hand_can_be_put_right(jobrunner: Commands, database: Database) -> None:
+def test_schedule_broken_by_hand_can_be_corrected(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
     database.execute("UPDATE job_definitions SET schedule = 'often', timezone = 'Mars'")
@@ -28,7 +28,7 @@ def test_what_somebody_broke_by_hand_can_be_put_right(jobrunner: Commands, datab
 
 
 @pytest.mark.promise("P12")
-def test_what_was_missed_while_it_was_broken_is_decided_by_the_next_tick(
+def test_slots_missed_while_a_schedule_was_broken_are_decided_by_the_next_tick(
     jobrunner: Commands, database: Database
 ) -> None:
     go_to(database, utc(2026, 5, 1, 12))

@@ -1,4 +1,4 @@
-"""Places that are not there, read-only, full, or open to everybody: users without a home, disks, umasks."""
+"""Folders that are missing, read-only, full, or writable by all: users without a home, disks, umasks."""
 
 import os
 import stat
@@ -13,10 +13,10 @@ from harness.environments import (
     COMMANDS,
     NEEDS_A_DATABASE,
     NOBODY,
-    all_are_civil,
     all_exit,
     as_nobody,
-    is_civil,
+    check_all_exits,
+    check_exit,
     letters,
     read_only,
     run_in,
@@ -36,8 +36,8 @@ def tree(folder: Path) -> list[str]:
 def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, app: App, database: Database) -> None:
     """As in a container that was given any user id. Its own folders and database are enough."""
     letters(app)
-    all_are_civil(jobrunner, f'exec {as_nobody()} "$@"', env={"HOME": None})
-    is_civil(run_in(jobrunner, f'exec {as_nobody()} "$@"', "retry", "1", env={"HOME": None}), 0)
+    check_all_exits(jobrunner, f'exec {as_nobody()} "$@"', env={"HOME": None})
+    check_exit(run_in(jobrunner, f'exec {as_nobody()} "$@"', "retry", "1", env={"HOME": None}), 0)
     assert database.value("SELECT actor FROM job_events").startswith(f"{NOBODY}@")
 
 
@@ -46,7 +46,7 @@ def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, ap
 def test_a_user_without_a_home_is_told_what_to_set(jobrunner: Commands, app: App, home: str | None) -> None:
     letters(app)
     codes = all_exit(78, NEEDS_A_DATABASE)
-    ends = all_are_civil(jobrunner, f'exec {as_nobody()} "$@"', {**NO_URL, "HOME": home}, codes)
+    ends = check_all_exits(jobrunner, f'exec {as_nobody()} "$@"', {**NO_URL, "HOME": home}, codes)
     for name in NEEDS_A_DATABASE:
         assert f"user {NOBODY} has no home folder" in ends[name].stderr
         assert "set JOBRUNNER_DATABASE_URL" in ends[name].stderr
@@ -61,7 +61,7 @@ def test_a_home_on_a_read_only_disk(jobrunner: Commands, app: App, tmp_path: Pat
     home = disk if where == "home" else disk / "me"
     surroundings = with_home(disk, f'mount --bind "{disk}" "{disk}" && mount -o remount,bind,ro "{disk}"')
     (tmp_path / "passwd").write_text(f"me:x:{os.geteuid()}:0::{home}:/bin/sh\nroot:x:0:0::{home}:/bin/sh\n")
-    ends = all_are_civil(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
+    ends = check_all_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
     for name in NEEDS_A_DATABASE:
         creates = name in ("migrate", "enqueue", "tick")
         told = "cannot create the database" if creates else "there is no database at"
@@ -76,7 +76,7 @@ def test_a_home_that_may_not_be_written(jobrunner: Commands, app: App, tmp_path:
     home = tmp_path / "locked"
     home.mkdir(mode=0o500)
     surroundings = with_home(home, f'set -- {as_nobody()} "$@"')
-    ends = all_are_civil(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
+    ends = check_all_exits(jobrunner, surroundings, NO_URL, all_exit(69, NEEDS_A_DATABASE))
     assert "Permission denied" in ends["tick"].stderr
     assert tree(home) == []
 
@@ -92,7 +92,7 @@ def test_a_database_file_on_a_read_only_disk(
     file = database.path.rename(disk / "jobrunner.db")
     content = file.read_bytes()
     env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{file}"}
-    ends = all_are_civil(jobrunner, read_only(disk), env, all_exit(69, NEEDS_A_DATABASE))
+    ends = check_all_exits(jobrunner, read_only(disk), env, all_exit(69, NEEDS_A_DATABASE))
     for name in NEEDS_A_DATABASE:
         assert "read-only" in ends[name].stderr
     assert (file.read_bytes(), tree(disk)) == (content, ["jobrunner.db"])
@@ -107,16 +107,14 @@ def test_a_log_file_on_a_read_only_disk_stops_the_tick_before_it_claims(
     letters(app)
     disk = tmp_path / "disk"
     disk.mkdir()
-    ends = all_are_civil(jobrunner, read_only(disk), {"JOBRUNNER_LOG": str(disk / "log")}, {"tick": 78})
+    ends = check_all_exits(jobrunner, read_only(disk), {"JOBRUNNER_LOG": str(disk / "log")}, {"tick": 78})
     assert f"cannot write the log file {disk}/log: Read-only file system" in ends["tick"].stderr
     assert database.query("SELECT status, attempts FROM job_runs") == [{"status": "queued", "attempts": 0}]
     assert database.query("SELECT id FROM job_ticks") == []
 
 
 @postgresql_only
-def test_a_host_that_is_read_only_altogether_ticks(
-    jobrunner: Commands, app: App, database: Database, tmp_path: Path
-) -> None:
+def test_tick_works_on_a_read_only_host(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
     """A container with a read-only root: application, state, home and temporary folder."""
     letters(app)
     env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
@@ -131,7 +129,9 @@ def test_a_host_that_is_read_only_altogether_ticks(
 
 
 @pytest.mark.either_database
-def test_nothing_temporary_can_be_written(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
+def test_tick_works_without_a_writable_temporary_folder(
+    jobrunner: Commands, app: App, database: Database, tmp_path: Path
+) -> None:
     """Nor is there a /proc; the state folder is where it is when nothing is set."""
     letters(app)
     disk = tmp_path / "disk"
@@ -139,14 +139,14 @@ def test_nothing_temporary_can_be_written(jobrunner: Commands, app: App, databas
     surroundings = with_mounts(
         f'mount -t tmpfs none /proc && mount --bind "{disk}" /var/tmp && mount -o remount,bind,ro /var/tmp'
     )
-    all_are_civil(jobrunner, surroundings, {"JOBRUNNER_STATE_DIR": "/var/tmp/state", "TMPDIR": "/var/tmp"})
+    check_all_exits(jobrunner, surroundings, {"JOBRUNNER_STATE_DIR": "/var/tmp/state", "TMPDIR": "/var/tmp"})
     assert database.value("SELECT status FROM job_runs") == "dead"
     assert tree(disk) == []
 
 
 @sqlite_only
 @pytest.mark.promise("P1", on="sqlite")
-def test_a_disk_that_runs_full_under_a_run_loses_nothing(
+def test_disk_that_fills_during_a_run_loses_no_run(
     jobrunner: Commands, app: App, database: SQLiteDatabase, tmp_path: Path
 ) -> None:
     """The handler itself fills it, so its finalize cannot be written; with room again its attempt is charged."""
@@ -195,7 +195,9 @@ def test_a_disk_that_runs_full_under_a_run_loses_nothing(
 
 @sqlite_only
 @pytest.mark.parametrize("umask", ["000", "777"])
-def test_what_is_made_is_private_whatever_the_umask(jobrunner: Commands, app: App, tmp_path: Path, umask: str) -> None:
+def test_created_files_are_private_whatever_the_umask(
+    jobrunner: Commands, app: App, tmp_path: Path, umask: str
+) -> None:
     """000: the folders above the database's, writable for all, let anybody put another in its place. 777: nothing
     could be opened a second time by its owner."""
     home = tmp_path / "me"
@@ -220,5 +222,5 @@ def test_what_is_made_is_private_whatever_the_umask(jobrunner: Commands, app: Ap
         {".local", "share", "jobrunner", "var", "state"}, "0o700"
     )
     for words in (["tick"], ["status"], ["show", "1"], ["migrate"]):
-        is_civil(run_in(jobrunner, surroundings, *words, env=env), 0)
+        check_exit(run_in(jobrunner, surroundings, *words, env=env), 0)
     assert len(log.read_text().splitlines()) == 4

@@ -25,7 +25,7 @@ shell = true
 """
 
 
-class Ground:
+class FaultScene:
     """A database in which a tick has something to recover, to give up, to expand, to prune and to drain."""
 
     def __init__(self, jobrunner: Commands, app: App, database: Database) -> None:

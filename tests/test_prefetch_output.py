@@ -1,4 +1,4 @@
-"""The outputs of many runs in one process are kept apart, whatever another run does to the streams."""
+"""The outputs of many runs in one process are kept apart, whatever a run does to the streams."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import queue
 from harness.invariants import insert_runs
-from harness.line_jobs import ONE, QUICK, begun, ends, warm_up
+from harness.prefetch_jobs import ONE, QUICK, begun, ends, warm_up
 
 TAIL = 16 * 1024
 
@@ -60,9 +60,9 @@ def outputs(database: Database) -> Mapping[int, str | None]:
 
 
 @pytest.mark.promise("P12")
-@pytest.mark.parametrize("places", [1, 3])
+@pytest.mark.parametrize("permits", [1, 3])
 def test_each_of_many_short_runs_has_its_own_output(
-    jobrunner: Commands, app: App, database: Database, places: int
+    jobrunner: Commands, app: App, database: Database, permits: int
 ) -> None:
     app.add(QUICK + TALK)
     expected = {}
@@ -71,7 +71,7 @@ def test_each_of_many_short_runs_has_its_own_output(
         ways += ["process"] * (number % 50 == 7) + ["much"] * (number % 40 == 13)
         run_id = queue(database, "talk", {"ways": ways})
         expected[run_id] = said(run_id, ways)
-    jobrunner.tick("--concurrency", places)
+    jobrunner.tick("--concurrency", permits)
     assert outputs(database) == expected
     assert begun(app) == dict.fromkeys(expected, 1)
 
@@ -81,7 +81,7 @@ ACTS = ["close 1", "close streams", "replace streams", "no streams", "file over 
 
 @pytest.mark.promise("P8", "P12")
 @pytest.mark.parametrize("act", ACTS)
-def test_what_a_run_does_to_the_streams_costs_no_neighbour_its_output(
+def test_run_that_closes_or_redirects_its_streams_costs_no_neighbour_its_output(
     jobrunner: Commands, app: App, database: Database, act: str
 ) -> None:
     app.add(QUICK + TALK)

@@ -1,4 +1,4 @@
-"""What makes a fork look like a process that was started by itself. For `harness.starter` and `harness.siblings`."""
+"""Makes a fork look like a process that was started directly. For `harness.starter` and `harness.siblings`."""
 
 import ctypes
 import fcntl
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOM_BYTES = 1 << 16
-ROOM = "ROOM"
+RESERVED_BYTES = 1 << 16
+RESERVED = "RESERVED"
 """A variable of the starter. Its memory, and that of an argument as long, is where forks write what /proc shows."""
 _PR_SET_PDEATHSIG = 1
 
@@ -73,8 +73,8 @@ def _take_descriptors(wanted: Mapping[int, int], keep: int) -> None:
 def _show(words: Sequence[str], variables: Sequence[str]) -> None:
     """Have /proc show these: it reads them from the memory where the first ones lay."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    places = iter(map(int, fields[45:49]))
-    for texts, begin, end in zip((words, variables), places, places, strict=True):
+    addresses = iter(map(int, fields[45:49]))
+    for texts, begin, end in zip((words, variables), addresses, addresses, strict=True):
         data = b"".join(os.fsencode(text) + b"\0" for text in texts)
         if len(data) > end - begin:
             raise ValueError("the arguments or the environment are too long to be shown")

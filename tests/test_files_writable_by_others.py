@@ -1,4 +1,4 @@
-"""An env file and jobrunner.toml say what is run: what somebody else may write is refused, as cron refuses crontabs."""
+"""An env file or jobrunner.toml that others can write is refused, as cron refuses crontabs: it decides what is run."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ JUDGED = [
 
 
 @pytest.mark.parametrize(("user", "owner", "group", "mode", "wrong"), JUDGED)
-def test_a_file_that_somebody_else_may_write_is_refused_by_the_rule_of_cron(
+def test_file_writable_by_others_is_refused_by_the_rule_of_cron(
     monkeypatch: pytest.MonkeyPatch, user: int, owner: int, group: int, mode: int, wrong: str | None
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
@@ -44,7 +44,7 @@ def test_a_file_that_somebody_else_may_write_is_refused_by_the_rule_of_cron(
         files.check_owner(found, "the file")  # type: ignore[arg-type] # it reads no more of a stat
 
 
-def test_nothing_is_run_by_a_file_that_others_may_write(
+def test_jobs_of_a_file_writable_by_others_do_not_run(
     jobrunner: Commands, app: App, database: Database, tmp_path: Path
 ) -> None:
     env_file, jobs = tmp_path / "app.env", app.path("jobrunner.toml")

@@ -1,4 +1,4 @@
-"""Short handlers that do something special if the payload asks for it, and what their runs leave behind."""
+"""Short handlers that misbehave if the payload requests it, and the traces that their runs leave."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -150,7 +150,9 @@ def test_a_run_that_blocks_the_event_loop_is_charged_and_not_the_run_that_times_
 
 
 @pytest.mark.promise("P6", "P8")
-def test_an_endless_loop_below_the_handler_is_the_handlers(jobrunner: Commands, app: App, database: Database) -> None:
+def test_endless_loop_in_a_coroutine_of_a_handler_is_charged_to_that_handler(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
     held = queue(database, "hold", {"path": str(app.path("go"))})
     endless = queue(database, "block_below")
     tick = jobrunner.start("tick")
@@ -165,7 +167,7 @@ def test_an_endless_loop_below_the_handler_is_the_handlers(jobrunner: Commands, 
 
 @pytest.mark.promise("P7", "P8")
 @pytest.mark.parametrize("how", ["segfault", "exit", "abort"])
-def test_one_that_crashes_the_child_is_charged_alone(
+def test_async_run_that_crashes_the_child_is_charged_and_its_neighbours_are_not(
     jobrunner: Commands, app: App, database: Database, how: str
 ) -> None:
     held = [queue(database, "hold", {"path": str(app.path("go"))}) for _ in range(3)]
@@ -200,7 +202,7 @@ def test_async_runs_work_one_at_a_time_when_it_is_unknown_which_one_has_ended_th
 
 
 @pytest.mark.promise("P1", "P7", "P8")
-def test_async_runs_of_a_killed_tick_are_recovered_and_none_works_on(
+def test_async_runs_of_a_killed_tick_are_recovered_and_their_processes_end(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     runs = [queue(database, "hold", {"path": str(app.path("go"))}, max_attempts=3) for _ in range(4)]
