@@ -124,7 +124,7 @@ def _enqueue(peer: Peer, settings: str) -> Measure:
         yield float(told)
 
     line = Line(SINGLE_ENQUEUE.format(peer=peer.name, settings=settings), "runs/s", SINGLE.format(db=peer.database))
-    return Measure((line,), take, GROUP, 1)
+    return Measure((line,), take, GROUP, 3)
 
 
 def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:

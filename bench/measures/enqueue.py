@@ -66,7 +66,7 @@ def enqueue(stage: Stage, database: str) -> Iterator[float]:
         yield _each(connection, stage.sizes.enqueued, lambda: jobrunner.enqueue(connection, "noop", {})) * 1000
 
 
-@measure(Line(SINGLE, "runs/s"), group="enqueue", on=BOTH)
+@measure(Line(SINGLE, "runs/s"), group="enqueue", on=BOTH, times=3)
 def single_insert(stage: Stage, database: str) -> Iterator[float]:
     """So many (`enqueued`) bare INSERTs of a run, one by one, each committed; the first is not timed."""
     queue = stage.queue(database)
@@ -74,7 +74,7 @@ def single_insert(stage: Stage, database: str) -> Iterator[float]:
         yield _singly(queue, stage.sizes.enqueued, connection, _insert(connection, database))
 
 
-@measure(Line("single enqueue, driver's connection, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH)
+@measure(Line("single enqueue, driver's connection, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH, times=3)
 def single(stage: Stage, database: str) -> Iterator[float]:
     """The same with `jobrunner.enqueue`, through the same kind of connection: psycopg's or sqlite3's."""
     queue = stage.queue(database)
@@ -83,7 +83,7 @@ def single(stage: Stage, database: str) -> Iterator[float]:
         yield _singly(queue, stage.sizes.enqueued, connection, enqueue_one)
 
 
-@measure(Line("single enqueue, SQLAlchemy, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH)
+@measure(Line("single enqueue, SQLAlchemy, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH, times=3)
 def single_sqlalchemy(stage: Stage, database: str) -> Iterator[float]:
     """The same with `jobrunner.enqueue` through one session of SQLAlchemy."""
     queue = stage.queue(database)
