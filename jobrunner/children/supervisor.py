@@ -237,10 +237,10 @@ class Supervisor:
     def _register_channels(self) -> None:
         """Make the next wait end when a child takes more of what is left to send, or sends without ringing."""
         for child in self._all:
-            if not isinstance(child, ChildProcess) or child.channel_lost_at is not None:
+            if not isinstance(child, ChildProcess):
                 continue
             child.flush()
-            interest = 0 if child.is_plain else selectors.EVENT_READ
+            interest = 0 if child.is_plain or child.channel_lost_at is not None else selectors.EVENT_READ
             if child.is_waiting:
                 interest |= selectors.EVENT_WRITE
             if interest != self._interests.get(child, 0):

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import importlib
 import os
 import resource
 import select
 import signal
 import socket
 import sys
-import traceback
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,14 +25,12 @@ from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, reports
-from jobrunner.children.inside.reports import Progress, text_of
+from jobrunner.children.inside.imports import import_handlers
+from jobrunner.children.inside.reports import Progress
 from jobrunner.children.inside.stdio import Streams
 from jobrunner.children.messages import (
     FromChild,
     Hello,
-    ImportFailed,
-    Importing,
-    Ready,
     Report,
     StartRun,
     StartRuns,
@@ -43,9 +39,7 @@ from jobrunner.children.messages import (
     of_parent,
 )
 from jobrunner.children.tokens import BadToken, Tokens
-from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
-from jobrunner.jobs.payload import check_match
 from jobrunner.registry import Job, registered
 
 _PR_SET_PDEATHSIG = 1
@@ -201,37 +195,10 @@ class Child:
         self._rung_at = clock.elapsed()
 
     def _import(self, hello: Hello) -> None:
-        if hello.app_dir:
-            if not os.path.isdir(hello.app_dir):
-                self._send(ImportFailed(f"JOBRUNNER_APP_DIR {hello.app_dir} is not a folder"))
-                return
-            sys.path.insert(0, hello.app_dir)
-        for module in hello.imports:
-            self._send(Importing(module))
-            try:
-                _check_module_name(module)
-                importlib.import_module(module)
-            except BaseException as error:  # noqa: BLE001 - a module may also exit while imported
-                self._send(ImportFailed(_line(error)))
-                traceback.print_exc()
-                return
-            if os.getpid() != self._pid:
-                # This is a copy that the module has forked. It must not take runs from the channel of the child.
-                os._exit(0)
+        answer = import_handlers(hello, self._send)
         self._jobs = registered()
-        if taken := sorted(set(hello.reserved) & set(self._jobs)):
-            clash = f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one"
-            self._send(ImportFailed(clash))
-            return
-        try:
-            schedules = _schedules() if hello.schedules else []
-        except BadPayload as error:
-            self._send(ImportFailed(str(error)))
-            return
-        policies = [job.policy.as_data() for job in self._jobs.values()]
-        misfits = [_misfit(job_type, payload) for job_type, payload in hello.payloads]
         self._streams.keep()
-        self._send(Ready(policies, schedules, misfits))
+        self._send(answer)
 
     def _run(self, start: StartRun) -> None:
         if clock.elapsed() > start.begin_before:
@@ -301,46 +268,6 @@ class Child:
         if self._was_asked_to_stop:
             raise HandlerStopped("the handler did not end after it was asked to")
         self._was_asked_to_stop = True
-
-
-def _misfit(job_type: str, payload: dict[str, Any]) -> str | None:
-    """Why the payload does not fit the handler of this type. None means that it fits, or that there is no handler."""
-    job = registered().get(job_type)
-    try:
-        if job is not None:
-            check_match(job_type, job.check, payload)
-    except BadPayload as error:
-        return str(error)
-    return None
-
-
-def _schedules() -> list[dict[str, Any]]:
-    """The schedules of all handlers, as data.
-
-    Raises BadPayload. The payloads are checked here, because all annotations can be read only after the imports.
-    """
-    from jobrunner.schedules import declare
-
-    found = []
-    for job in registered().values():
-        for each in job.schedules:
-            try:
-                check_match(job.name, job.check, each.payload)
-            except BadPayload as error:
-                raise BadPayload(f"the schedule {each.name!r}: {error}") from None
-            found.append(declare.as_data(each))
-    return found
-
-
-def _check_module_name(name: str) -> None:
-    # The import system would answer `../jobs` or `a..b` with an error about packages, which does not help.
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigurationError("that is not the name of a module; write it as in an import, e.g. myapp.jobs")
-
-
-def _line(error: BaseException) -> str:
-    # The message of our own errors is enough without the type.
-    return text_of(error) if isinstance(error, JobrunnerError) else f"{type(error).__name__}: {text_of(error)}"
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class HandlerPool(Pool):
         return Capacity(idle, min(length, 1 + _MOST_AT_A_TIME // max(1, idle)), min(ahead, _MOST_AT_A_TIME))
 
     def _gathering_seconds(self, queues: list[PrefetchQueue]) -> float:
-        if self._supervisor.idle:
+        if self._supervisor.idle or any(queue.child.is_waiting for queue in queues):
             return 0.0
         if self._config.strict:
             # Where a transaction waits for a server, one for the results of all children is quicker than one for each.
