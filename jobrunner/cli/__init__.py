@@ -29,6 +29,11 @@ def _run() -> int:
     # Garbage collection during the imports takes a tenth of a short command's time and finds nothing. A tick starts the
     # collection after its imports. No other command lives long enough to need it.
     gc.disable()
-    from jobrunner.cli.program import run
+    idle.start_first_child()
+    try:
+        from jobrunner.cli.program import run
 
-    return run()
+        return run()
+    finally:
+        if (processes := idle.take_processes()) is not None:
+            processes.close()

@@ -14,8 +14,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jobrunner.settings.config import Config
+    from jobrunner.worker.processes import TickProcesses
+
 _PATHS = ("--env-file", "--config", "--log-file")
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
+
+
+_is_due: Config | None = None
+"""The settings of the tick if the database has said that something is due."""
+_processes: TickProcesses | None = None
+
+
+def start_first_child() -> None:
+    """Start a child if something is due: it takes as long to get ready as the imports of the full tick."""
+    global _processes  # noqa: PLW0603 - a process has one tick
+    if _is_due is not None:
+        from jobrunner.worker.processes import TickProcesses
+
+        _processes = TickProcesses(_is_due)
+        _processes.start_first()
+
+
+def take_processes() -> TickProcesses | None:
+    """The processes of this tick, if there are any yet."""
+    global _processes
+    taken, _processes = _processes, None
+    return taken
 
 
 def was_idle(words: Sequence[str]) -> bool:
@@ -52,6 +77,7 @@ def _parse(words: Sequence[str]) -> dict[str, str] | None:
 
 
 def _tick(given: dict[str, str]) -> bool:
+    global _is_due  # noqa: PLW0603 - a process has one tick
     from pathlib import Path
 
     import jobrunner
@@ -78,7 +104,9 @@ def _tick(given: dict[str, str]) -> bool:
         log = PlainLog(config.log)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
-    if not idle.was_idle(url, config.host, worker, jobrunner.__version__):
+    answer = idle.was_idle(url, config.host, worker, jobrunner.__version__)
+    if not answer:
+        _is_due = config if answer is False else None
         return False
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))

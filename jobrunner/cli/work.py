@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, idle, render, session, streams
 from jobrunner.durations import format_duration
 from jobrunner.errors import JobrunnerError
 from jobrunner.log import open_log
@@ -64,7 +64,7 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
         raise
     if problem := session.problem_of_state(config):
         streams.report_error(problem, 0)
-    run_tick(config, database, watchdog, log, wanted)
+    run_tick(config, database, watchdog, log, wanted, idle.take_processes())
 
 
 @click.command()

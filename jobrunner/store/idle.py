@@ -26,9 +26,12 @@ WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {VERSION_TABLE}) 
 """  # noqa: S608 - only our own words
 
 
-def was_idle(url: str, host: str, worker: str, version: str) -> bool:
-    """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run."""
+def was_idle(url: str, host: str, worker: str, version: str) -> bool | None:
+    """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run.
+
+    None means that it must, too, but that the database did not say so.
+    """
     try:
         return raw_driver.change(url, statement, (host, worker, version)) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
-        return False
+        return None

@@ -5,21 +5,14 @@ Ticks overlap, on one host and across hosts. No lock keeps them apart: guarded w
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 
 import jobrunner
-from jobrunner import clock, names
-from jobrunner.children.begun_page import BegunPage
-from jobrunner.children.process_groups import GroupFile, boot_id
-from jobrunner.children.python_child import ChildPlan
-from jobrunner.children.supervisor import Supervisor
-from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, JobrunnerError
+from jobrunner import clock
+from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log, internal_error
-from jobrunner.model import Owner
-from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store import ticks
 from jobrunner.store.check import check_schema
@@ -28,32 +21,41 @@ from jobrunner.worker.context import TickContext
 from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
+from jobrunner.worker.processes import TickProcesses
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
 
 
 def tick(
-    config: Config, database: Database, watchdog: Watchdog, log: Log, types: Collection[str] | None = None
+    config: Config,
+    database: Database,
+    watchdog: Watchdog,
+    log: Log,
+    types: Collection[str] | None = None,
+    processes: TickProcesses | None = None,
 ) -> Counter[str]:
     """Recover, expand, prune, run what is due; record the tick; return the counts of what was done.
 
     ``types`` None means all job types of this host. Opens its own transactions; ``watchdog`` ends calls that hang.
-    Raises SchemaMismatch before anything is written. Raises DatabaseUnavailable and HandlersUnavailable after it has
-    finalized all that it could.
+    ``processes`` may have a child already; they are closed here. Raises SchemaMismatch before anything is written.
+    Raises DatabaseUnavailable and HandlersUnavailable after it has finalized all that it could.
     """
-    mark = os.urandom(4).hex()
-    owner = Owner(config.host, names.worker(config.host, mark))
-    with noting_stop_signals() as stop:
-        database.read(check_schema)
-        return Tick(TickContext(config, database, watchdog, log, owner, stop, types), mark).run()
+    processes = processes or TickProcesses(config)
+    try:
+        with noting_stop_signals(processes.stop):
+            database.read(check_schema)
+            context = TickContext(config, database, watchdog, log, processes.owner, processes.stop, types)
+            return Tick(context, processes).run()
+    finally:
+        processes.close()
 
 
 class Tick:
-    """The row of one tick in job_ticks, and the work of the tick. ``mark`` identifies the processes that it starts."""
+    """The row of one tick in job_ticks, and the work of the tick."""
 
-    def __init__(self, context: TickContext, mark: str) -> None:
+    def __init__(self, context: TickContext, processes: TickProcesses) -> None:
         self._context = context
-        self._mark = mark
+        self._processes = processes
         self._listening: Listening | None = None
 
     def run(self) -> Counter[str]:
@@ -95,31 +97,16 @@ class Tick:
 
     def _run_what_is_due(self, tick_id: int) -> None:
         context, config = self._context, self._context.config
-        groups = GroupFile(state_folder.for_state(config.state_dir), context.owner, self._mark)
-        if not groups.is_usable:
+        supervisor = self._processes.open()
+        if not self._processes.is_noted:
             context.log.warning("state", result="unusable")
-        page = BegunPage(groups.folder, self._mark, boot_id())
-        plan = ChildPlan(
-            config.imports,
-            config.app_dir,
-            self._mark,
-            tuple(config.commands),
-            page=page,
-            result_limit=config.payload_limit,
-        )
-        try:
-            supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())
-        except OSError as error:
-            raise HandlersUnavailable(f"no child process can be started: {error.strerror}") from None
         if config.linger:
             self._listening = Listening(context, tick_id, supervisor)
         with context.stop.waking(supervisor.wake_descriptor):
             try:
                 Loop(context, supervisor, self._listening).run()
             finally:
-                supervisor.close()
-                groups.close()
-                page.close()
+                self._processes.close()
 
     def _close(self, tick_id: int, problem: JobrunnerError | None) -> None:
         trouble = None if self._listening is None else self._listening.trouble
