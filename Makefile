@@ -58,10 +58,10 @@ check: ## Run lint, then the tests; this is what CI runs
 bench: $(INSTALLED)-bench ## Measure the speed of this checkout: bench/README.md; ARGS="--rounds 5 --only idle"
 	@$(VENV)/bin/python bench $(ARGS)
 
-bench-peers: $(INSTALLED)-bench ## Measure idle ticks and drains beside other systems, installed into .bench
-	@$(VENV)/bin/python bench --peers --only peers --only idle --only drain $(ARGS)
+bench-peers: $(INSTALLED)-bench ## Measure ticks, drains and enqueues beside other systems, installed into .bench
+	@$(VENV)/bin/python bench --peers --only peers --only idle --only first --only drain --only single $(ARGS)
 
-bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; five rounds take half an hour
+bench-full: $(INSTALLED)-bench ## Measure all of it at the sizes of the published results; five rounds take an hour
 	@$(VENV)/bin/python bench --peers --full $(ARGS)
 
 bench-readme: $(INSTALLED)-bench ## Write the figures in the pages and the chart from the newest results of bench-full

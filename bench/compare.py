@@ -37,6 +37,8 @@ def _judge(old: dict[str, Any], new: dict[str, Any] | None) -> str:
     costs = _costs(new) if new is not None else []
     if new is None or not costs:
         return f"{old['name']}: is not in the new results"
+    if new["baseline"] != old["baseline"]:
+        return f"{old['name']}: not compared: its baseline was another one"
     change = median(costs) / median(was) - 1
     # The middle halves of both lie apart: noise does not explain it.
     if change <= _TENTH or _quartiles(costs)[0] <= _quartiles(was)[1]:

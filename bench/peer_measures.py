@@ -12,8 +12,9 @@ from uuid import uuid4
 
 import redis_server
 from measures.baselines import CONNECT, PASS, RAW
+from measures.enqueue import SINGLE
 from peers import APPS, PEERS, REDIS, Peer
-from plan import DRAINS, MEASURES, SIZES, Drain, Line, Measure
+from plan import DRAINS, IDLE, MEASURES, ONE_JOB, SINGLE_ENQUEUE, SIZES, Drain, Line, Measure
 from plan import PEERS as GROUP
 from processes import Failed, NotThere, run
 from sizes import POSTGRESQL, SQLITE
@@ -75,9 +76,10 @@ def _pip(peer: Peer) -> list[str | Path]:
     return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", peer.program("python")]
 
 
-def _call(*command: str | Path) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
-    return done.stdout
+def _call(*command: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+    """What the command prints."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, env=env, cwd=cwd, capture_output=True, text=True, check=True).stdout
 
 
 def _shown(peer: Peer, settings: str) -> list[str]:
@@ -96,11 +98,33 @@ def _measures(peer: Peer) -> Iterator[Measure]:
                 seconds = _drained(stage, peer, settings, 0)
             yield seconds
 
+        def one_job(stage: Stage, settings: str = settings) -> Iterator[float]:
+            """The peer's one-shot process on a queue with one no-op: from its start to its exit."""
+            yield _drained(stage, peer, settings, 1)
+
         about: dict[str, object] = {"command": _shown(peer, settings)}
-        yield Measure((Line(f"idle: {peer.name}, {settings} settings", "s", connect),), idle, GROUP, 1, about)
+        yield Measure((Line(IDLE.format(peer=peer.name, settings=settings), "s", connect),), idle, GROUP, 1, about)
+        yield Measure(
+            (Line(ONE_JOB.format(peer=peer.name, settings=settings), "s", connect),), one_job, GROUP, 1, about
+        )
+        if peer.enqueues:
+            yield _enqueue(peer, settings)
         for drain in DRAINS:
             if drain.size == "runs" or settings not in peer.at_most:
                 yield _drain(peer, settings, drain, pace)
+
+
+def _enqueue(peer: Peer, settings: str) -> Measure:
+    def take(stage: Stage) -> Iterator[float]:
+        """So many (`enqueued`) enqueues in the peer's own way, one by one, each committed; the first is not timed."""
+        count = stage.sizes.enqueued
+        with _set_up(stage, peer, settings, count) as (url, environment, place):
+            told = _call(*peer.app, "enqueue", str(count), env=environment, cwd=place)
+            _check_left(peer, url, count)
+        yield float(told)
+
+    line = Line(SINGLE_ENQUEUE.format(peer=peer.name, settings=settings), "runs/s", SINGLE.format(db=peer.database))
+    return Measure((line,), take, GROUP, 3)
 
 
 def _drain(peer: Peer, settings: str, drain: Drain, pace: "_Pace") -> Measure:
@@ -148,8 +172,9 @@ class _Pace:
             )
 
 
-def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
-    """The seconds that it took, on a fresh database of the peer's own."""
+@contextlib.contextmanager
+def _set_up(stage: Stage, peer: Peer, settings: str, count: int) -> Iterator[tuple[str, dict[str, str], Path]]:
+    """A fresh database of the peer's own: its URL, and where and in which environment the peer's programs run."""
     with _database(stage, peer) as url:
         environment = stage.environment() | {
             "BENCH_URL": url,
@@ -160,10 +185,16 @@ def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
             "NODE_PATH": str(peer.folder / "node_modules"),
             **_as_each_reads(url),
         }
-        program, *words = peer.drain[settings]
-        environment["BENCH_PROGRAM"] = str(peer.program(program))
+        environment["BENCH_PROGRAM"] = str(peer.program(peer.drain[settings][0]))
         place = peer.works_in or stage.folder
         run([*peer.app, "setup"], environment, place)
+        yield url, environment, place
+
+
+def _drained(stage: Stage, peer: Peer, settings: str, count: int) -> float:
+    """The seconds that the one-shot process took on so many jobs."""
+    with _set_up(stage, peer, settings, count) as (url, environment, place):
+        program, *words = peer.drain[settings]
         if count:
             run([*peer.app, "fill", str(count), settings], environment, place)
         _check_left(peer, url, count)

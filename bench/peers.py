@@ -19,7 +19,8 @@ class Peer:
 
     `tells_left` is the SQL that counts what was not done; a peer without one is asked by its app's own `left`.
     `at_most`, by settings, is for what would take hours: then there is one size, this one. `isolates`: between what
-    and what a crash is contained; `durable`: whether what has ended is on the disk when the system says so.
+    and what a crash is contained; `durable`: whether what has ended is on the disk when the system says so. Where
+    `enqueues`, its app has an action `enqueue N`: one by one, each committed; it prints how many a second.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Peer:
     tells_left: str = ""
     at_most: Mapping[str, int] = field(default_factory=dict)
     is_python: bool = True
+    enqueues: bool = False
 
     @property
     def folder(self) -> Path:
@@ -83,10 +85,11 @@ PEERS = (
         "pgqueuer",
         POSTGRESQL,
         ("pgqueuer[cli,asyncpg]", "uvloop"),
-        {"default": _app("pgqueuer", "drain"), "best": _app("pgqueuer", "drain", "100", "uvloop")},
+        {"default": _app("pgqueuer", "drain"), "best": _app("pgqueuer", "drain", "100")},
         _NOT,
         "yes, in groups",
         tells_left="SELECT count(*) AS n FROM pgqueuer",
+        enqueues=True,
     ),
     Peer(
         "chancy",
@@ -115,6 +118,7 @@ PEERS = (
         _NOT,
         "a job is deleted before it starts: a crash loses it",
         tells_left="SELECT count(*) AS n FROM task",
+        enqueues=True,
     ),
     Peer(
         "graphile-worker",

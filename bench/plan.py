@@ -9,6 +9,9 @@ from stage import Stage
 
 # Groups: the peers at the size of everyday; the peers at the other sizes, which take long.
 PEERS, SIZES = "peers", "sizes"
+# Ours that take long: more runs than a tick takes by default.
+BACKLOG = "backlog"
+_OF_FULL_RUN = {SIZES, BACKLOG}
 LESS_IS_BETTER = {"s", "ms", "MB", "cores", "ticks"}
 
 
@@ -21,6 +24,10 @@ class Drain:
     peers: str
 
 
+# The peers' other lines.
+IDLE, ONE_JOB, SINGLE_ENQUEUE = (
+    f"{what}: {{peer}}, {{settings}} settings" for what in ("idle", "one job", "single enqueue")
+)
 # The sizes at which we and the peers are compared, the smallest first.
 DRAINS = (
     Drain("few_runs", "drain of few, default settings, {db}", "drain of few: {peer}, {settings} settings"),
@@ -87,16 +94,19 @@ def _for(line: Line, database: str) -> Line:
 def chosen(only: list[str], *, full: bool = False) -> list[Measure]:
     """The measures that match one of the words, with the baselines they are compared to.
 
-    The peers' other sizes belong to the full run, or are asked for by the name of their group.
+    The peers' other sizes and the backlogs belong to the full run, or are asked for by the name of their group.
     """
-    offered = [each for each in MEASURES if full or SIZES in only or each.group != SIZES]
+    offered = [each for each in MEASURES if full or each.group in only or each.group not in _OF_FULL_RUN]
     wanted = [each for each in offered if any(_matches(each, word) for word in only or [""])]
     while True:
         names = {line.name for each in wanted for line in each.lines}
         needed = {line.baseline for each in wanted for line in each.lines if line.baseline} - names
         if not needed:
             return [each for each in MEASURES if each in wanted]
-        wanted += [each for each in MEASURES if any(line.name in needed for line in each.lines)]
+        found = [each for each in MEASURES if any(line.name in needed for line in each.lines)]
+        if not found:
+            raise LookupError(f"nothing measures what is compared to: {', '.join(sorted(needed))}")
+        wanted += found
 
 
 def _matches(each: Measure, word: str) -> bool:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sizes import FULL
+
 _BEST = ("default settings", "--concurrency 2", "--concurrency 8")
 
 
@@ -16,13 +18,28 @@ class Results:
         self._lines = {line["name"]: line for line in self.about["lines"]}
 
     def size(self, name: str) -> int:
-        return int(self.about["sizes"].get(name, 0))
+        """Results without a size have no measure of it either: it is told as what to measure."""
+        return int(self.about["sizes"].get(name, getattr(FULL, name)))
 
     def median(self, name: str) -> float | None:
         return self._of(name, "median")
 
-    def ratio(self, name: str) -> float | None:
-        return self._of(name, "ratio")
+    def unit(self, name: str) -> str:
+        return str(self._of(name, "unit") or "")
+
+    def ratio(self, name: str, baseline: str = "") -> float | None:
+        """To the line's baseline; where that was another one in earlier versions, it is named."""
+        was = self._of(name, "baseline")
+        return None if baseline and was != baseline else self._of(name, "ratio")
+
+    def of_peers(self, line: str, *, less: bool = False) -> list[tuple[float, str]]:
+        """The medians of such a line of each peer, at the settings that suit it better; the best first."""
+        found = []
+        for name in self.peers():
+            both = [self.median(line.format(peer=name, settings=settings)) for settings in ("default", "best")]
+            if values := [value for value in both if value is not None]:
+                found.append((min(values) if less else max(values), name))
+        return sorted(found, reverse=not less)
 
     def at_most(self, name: str) -> int | None:
         """So many jobs, where a peer was given fewer than the size says."""
@@ -37,6 +54,6 @@ class Results:
     def peers(self) -> dict[str, dict[str, Any]]:
         return dict(self.about.get("peers", {}))
 
-    def _of(self, name: str, figure: str) -> float | None:
+    def _of(self, name: str, figure: str) -> Any:
         line = self._lines.get(name)
         return None if line is None else line[figure]

@@ -1,4 +1,4 @@
-"""The figures that others are shown: three tables and a chart, all from one file of results."""
+"""The figures that others are shown: four tables and a chart, all from one file of results."""
 
 import re
 import sys
@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from chart import chart
+from goals import GOALS
+from measures.baselines import RAW_EACH
 from peers import PEERS
-from plan import DRAINS, Drain
+from plan import DRAINS, IDLE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE
 from words import joined, milliseconds, number, rate, seconds, table
@@ -16,8 +18,6 @@ ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
 SPEED = ROOT / "docs" / "speed.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
-# The second in results of an earlier version only.
-_STRICT = (("few_runs", "drain of few, strict, {db}"), ("runs", "drain, strict, {db}"))
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 
 
@@ -26,6 +26,8 @@ def render(path: Path | None) -> None:
     if path is None:
         sys.exit("there are no results of all measures yet: make bench-full")
     results = Results(path)
+    if left := missing(results):
+        print(f"{path} has no figures for these rows, which are left out:", *left, sep="\n- ")
     for file, text in rendered(results).items():
         file.write_text(text)
         print(f"written to {file}")
@@ -35,7 +37,7 @@ def rendered(results: Results) -> dict[Path, str]:
     """What each file has to contain."""
     return {
         README: _put(README, results, short(results)),
-        SPEED: _put(SPEED, results, figures(results)),
+        SPEED: _put(SPEED, results, figures(results) + goals(results)),
         OTHERS: _put(OTHERS, results, others(results)),
         CHART: chart(results),
     }
@@ -63,6 +65,7 @@ def short(results: Results) -> str:
 
     rows = (
         row("a tick with nothing to do", seconds, "idle tick"),
+        row("a tick with one run", seconds, "first run"),
         row(f"{results.size('runs'):,} runs that do nothing", rate, "drain, default settings"),
         row("one enqueue, in your transaction", milliseconds, "enqueue"),
         row("from enqueue to start, with `--linger`", milliseconds, "linger: commit to start"),
@@ -76,13 +79,31 @@ def figures(results: Results) -> str:
     return _where(results) + "\n" + table(("", *BOTH, "× and %: of"), rows)
 
 
+def goals(results: Results) -> str:
+    """The second table of docs/speed.md; nothing where nothing of it was measured."""
+    rows = [row for goal in GOALS if any((row := goal.row(results))[1:])]
+    title = "Goals, each as a ratio to what was measured in the same rounds:"
+    return f"\n{title}\n\n{table(('', *BOTH), rows)}" if rows else ""
+
+
+def missing(results: Results) -> list[str]:
+    """The rows of docs/speed.md, and the goals, for which these results have no figure."""
+    left = [row[0] for row in _rows(results) if not any(row[1:3])]
+    for goal in GOALS:
+        what, *cells = goal.row(results)
+        left += [f"goal: {what}, {db}" for db, cell in zip(BOTH, cells, strict=True) if db in goal.aims and not cell]
+    return left
+
+
 def others(results: Results) -> str:
     """The table of the other systems, ours in front: the rates of each size, one beside the other."""
     drains = _compared(results)
+    idle, one_job = ({name: value for value, name in results.of_peers(line, less=True)} for line in (IDLE, ONE_JOB))
+    starts = 2 if one_job else 1
     rows = [
         (
             f"jobrunner, {database}",
-            seconds(results.median(f"idle tick, {database}")),
+            joined(seconds(results.median(f"{name}, {database}")) for name in ("idle tick", "first run")[:starts]),
             joined(number(results.median(drain.ours.format(db=database))) for drain in drains),
             joined(number(best[0]) if best and drain.size == "runs" else "" for drain in drains),
             "child processes",
@@ -92,14 +113,13 @@ def others(results: Results) -> str:
         for best in [results.best(database)]
     ]
     for name, about in results.peers().items():
-        idle = [value for each in about["commands"] if (value := results.median(f"idle: {name}, {each} settings"))]
         rates = [_rates(results, drains, name, settings) for settings in ("default", "best")]
-        quickest = seconds(min(idle, default=None))
+        quickest = joined(seconds(each.get(name)) for each in (idle, one_job)[:starts])
         rows.append((f"{name}, {about['database']}", quickest, *rates, about["isolates"], about["durable"]))
     sizes = " / ".join(f"{results.size(drain.size):,}" for drain in drains)
     titles = (
         "",
-        "idle",
+        "idle / one job" if one_job else "idle",
         f"runs/s of {sizes}, default",
         f"runs/s of {sizes}, best",
         "a crash is kept from others by",
@@ -118,13 +138,7 @@ def others(results: Results) -> str:
 
 def _compared(results: Results) -> list[Drain]:
     """The sizes at which a peer was measured; without peers those of our own."""
-
-    peers = [(name, settings) for name in results.peers() for settings in ("default", "best")]
-    found = [
-        drain
-        for drain in DRAINS
-        if any(results.median(drain.peers.format(peer=name, settings=settings)) for name, settings in peers)
-    ]
+    found = [drain for drain in DRAINS if results.of_peers(drain.peers)]
     return found or [drain for drain in DRAINS if any(results.median(drain.ours.format(db=db)) for db in BOTH)]
 
 
@@ -163,24 +177,42 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
         lambda db: _timed(results, f"idle tick, {db}"),
         f"{connect}{_quickest(results)}",
     )
+    one_job = _others(results, ONE_JOB, seconds, less=True)
     yield row(
         "tick with one run, default settings",
         lambda db: _timed(results, f"first run, {db}"),
-        "the tick with nothing to do",
+        "the tick with nothing to do" + (f". Others with one job: {one_job}" if one_job else ""),
     )
     for drain in DRAINS:
+        peers = _others(results, drain.peers, number)
         yield row(
             f"{results.size(drain.size):,} runs that do nothing, default settings{_ticks(results, drain)}",
             lambda db, name=drain.ours: rate(results.median(name.format(db=db))),
-            _drains(results) if drain.size == "runs" else "",
+            f"others at their best: {peers}" if peers else "",
         )
     yield row(f"{runs} at the best `--concurrency`", lambda db: _best(results, db))
-    for size, line in _STRICT:
+    yield row(
+        f"{results.size('spike'):,} by one tick with all of them in its `--batch`, else default settings",
+        lambda db: rate(results.median(f"spike, one tick, {db}")),
+    )
+    for size, line, batch in (("runs", "", ""), ("spike", "spike, ", " with all of them in its `--batch`")):
         yield row(
-            f"{results.size(size):,} with `--strict`, else default settings: each outcome committed before the"
-            " child's next run",
-            lambda db, line=line: rate(results.median(line.format(db=db))),
+            f"{results.size(size):,} by two ticks at once, each of its own host, else default settings{batch}",
+            lambda db, line=line: _timed(results, f"{line}2 ticks side by side, {db}", rate),
+            "one such tick",
         )
+    yield row(
+        f"{results.size('few_runs'):,} with `--strict`, else default settings: each outcome committed before the"
+        " child's next run",
+        lambda db: _timed(results, f"drain of few, strict, {db}", rate, RAW_EACH.format(db=db)),
+        "a plain loop that commits each outcome" if results.median(RAW_EACH.format(db=SQLITE)) else "",
+    )
+    yield row(
+        f"{results.size('backlog'):,} by ticks of {results.size('backlog_seconds')} s, one after the other, a quarter"
+        " of them in each `--batch`: the rate of the last full one; the most memory of a parent",
+        lambda db: _backlog(results, db),
+        "the rate of the first",
+    )
     yield row(
         f"{results.size('slow_runs')} runs of 100 ms, `--concurrency 20`",
         lambda db: _share(results, db),
@@ -188,21 +220,33 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     )
     yield row(
         f"{results.size('waiting_runs'):,} coroutines that wait for 1 s, default settings: 500 at once",
-        lambda db: seconds(results.median(f"waiting runs, start to exit, {db}")),
-        "of 2 s at least",
+        lambda db: _timed(results, f"waiting runs, start to exit, {db}"),
+        "the ideal time, 2 s",
     )
     yield row(
         "one `enqueue` in your transaction, without its commit",
-        lambda db: _timed(results, f"enqueue, {db}", "ms"),
+        lambda db: _timed(results, f"enqueue, {db}", milliseconds),
         "a bare INSERT",
     )
+    for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
+        peers = _others(results, SINGLE_ENQUEUE, rate)
+        yield row(
+            f"single enqueues through {what}, each committed",
+            lambda db, line=line: _timed(results, f"single enqueue, {line}, {db}", rate),
+            "bare INSERTs, each committed" + (f". Others: {peers}" if peers else ""),
+        )
     yield row(
         "enqueue to start, with `tick --linger`, else default settings",
         lambda db: milliseconds(results.median(f"linger: commit to start, {db}")),
     )
     yield row(
         f"claim 100 beside {results.size('finished'):,} finished runs",
-        lambda db: _timed(results, f"claim 100 beside finished runs, {db}", "ms"),
+        lambda db: _timed(results, f"claim 100 beside finished runs, {db}", milliseconds),
+        "the same beside none",
+    )
+    yield row(
+        f"`status` beside {results.size('finished'):,} finished runs",
+        lambda db: _timed(results, f"status beside finished runs, {db}"),
         "the same beside none",
     )
 
@@ -213,12 +257,15 @@ def _ticks(results: Results, drain: Drain) -> str:
     return f": {ticks:.0f} ticks, one after the other" if drain.size == "spike" and ticks > 1 else ""
 
 
-def _timed(results: Results, name: str, unit: str = "s") -> str:
-    value, ratio = results.median(name), results.ratio(name)
-    if value is None:
-        return ""
-    said = seconds(value) if unit == "s" else milliseconds(value)
-    return said if ratio is None else f"{said}, {ratio:.2g} ×"
+def _timed(results: Results, name: str, say: Callable[[float | None], str] = seconds, baseline: str = "") -> str:
+    ratio = results.ratio(name, baseline)
+    return say(results.median(name)) + ("" if ratio is None else f", {ratio:.2g} ×")
+
+
+def _backlog(results: Results, database: str) -> str:
+    told = _timed(results, f"backlog, last full tick, {database}", rate)
+    peak = results.median(f"backlog, peak memory of a parent, {database}")
+    return f"{told}; {number(peak)} MB" if told and peak else ""
 
 
 def _best(results: Results, database: str) -> str:
@@ -238,28 +285,15 @@ def _share(results: Results, database: str) -> str:
 
 def _quickest(results: Results) -> str:
     """The quickest idle one-shot of another Python system on PostgreSQL."""
-    found = [
-        (value, name)
-        for name, about in results.peers().items()
-        for settings in about["commands"]
-        if about["database"] == POSTGRESQL and name not in _NOT_PYTHON
-        if (value := results.median(f"idle: {name}, {settings} settings"))
-    ]
-    if not found:
-        return ""
-    quickest, name = min(found)
-    return f". The quickest other Python system on PostgreSQL, {name}: {seconds(quickest)}"
+    for value, name in results.of_peers(IDLE, less=True):
+        if results.peers()[name]["database"] == POSTGRESQL and name not in _NOT_PYTHON:
+            return f". The quickest other Python system on PostgreSQL, {name}: {seconds(value)}"
+    return ""
 
 
-def _drains(results: Results) -> str:
-    """What the others reach at their best."""
-    found = [
-        (value, name)
-        for name in results.peers()
-        if (value := results.median(f"drain: {name}, best settings")) is not None
-    ]
-    told = ", ".join(f"{name} {number(value)}" for value, name in sorted(found, reverse=True))
-    return f"others at their best: {told}" if told else ""
+def _others(results: Results, line: str, say: Callable[[float | None], str], *, less: bool = False) -> str:
+    """What the others reach at the settings that suit them better."""
+    return ", ".join(f"{name} {say(value)}" for value, name in results.of_peers(line, less=less))
 
 
 __all__ = ["SQLITE", "Results", "figures", "others", "render", "rendered", "short", "shown"]

@@ -21,6 +21,8 @@ class Sizes:
     churned: int = 100_000
     slots: int = 1_000
     spike: int = 10_000
+    backlog: int = 30_000
+    backlog_seconds: float = 5.0
     enqueued: int = 500
     lingered: int = 30
     lingering_seconds: float = 10.0
@@ -29,6 +31,15 @@ class Sizes:
     peer_seconds: float = 15.0
 
 
-SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20, 20), 3, 0.5, 200)
+SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200)
 # What the results have that are shown to others.
-FULL = Sizes(few_runs=1_000, runs=10_000, spike=50_000, slots=10_000, lingering_seconds=5.0)
+FULL = Sizes(
+    few_runs=1_000,
+    runs=10_000,
+    spike=50_000,
+    backlog=1_000_000,
+    backlog_seconds=60.0,
+    finished=2_000_000,
+    slots=10_000,
+    lingering_seconds=5.0,
+)

@@ -111,9 +111,13 @@ class Queue:
         command: Sequence[str] = (COMMAND,),
     ) -> Running:
         """Start a tick. Its budget is an hour: it ends when nothing is due, however slow it is."""
+        environment = self._environment(handlers, host)
+        return Running([*command, "tick", *map(str, words)], environment, self._folder, watched=watched)
+
+    def _environment(self, handlers: str = "noop", host: str = "bench") -> dict[str, str]:
         state = self._folder / f"state-{host}"
         state.mkdir(mode=0o700, exist_ok=True)
-        environment = clean_environment(self._folder) | {
+        return clean_environment(self._folder) | {
             "JOBRUNNER_DATABASE_URL": self.database.url,
             "JOBRUNNER_APP_DIR": str(BENCH / "jobs"),
             "JOBRUNNER_IMPORT": handlers,
@@ -121,13 +125,20 @@ class Queue:
             "JOBRUNNER_HOST": host,
             "JOBRUNNER_BUDGET": "1h",
         }
-        return Running([*command, "tick", *map(str, words)], environment, self._folder, watched=watched)
 
     def tick(
         self, *words: object, handlers: str = "noop", watched: bool = False, command: Sequence[str] = (COMMAND,)
     ) -> Finished:
         """Run a tick to its end."""
         return self.start(*words, handlers=handlers, watched=watched, command=command).wait()
+
+    def status(self) -> Finished:
+        """Run `jobrunner status` to its end."""
+        return run([COMMAND, "status"], self._environment(), self._folder)
+
+    def left(self) -> int:
+        """How many runs wait."""
+        return int(self.database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'queued'"))
 
     def check_drained(self, count: int) -> None:
         """Every run succeeded, and none was tried twice."""

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import ModuleType
@@ -108,11 +109,15 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
     readme = room("readme")
     shown = readme.Results(results(tmp_path, "sizes", *lines, few, sizes=sizes, peers=systems))
     table, others = readme.figures(shown), readme.others(shown)
-    assert "\n| 1,000 runs that do nothing, default settings | | 1,500/s | |\n" in table
+    few = "others at their best: pg-boss 1,700, django-tasks 80"
+    assert f"\n| 1,000 runs that do nothing, default settings | | 1,500/s | {few} |\n" in table
     assert (
         "\n| 10,000 runs that do nothing, default settings | | 3,000/s | others at their best: pg-boss 9,000 |" in table
     )
-    assert "\n| 50,000 runs that do nothing, default settings: 5 ticks, one after the other | | 3,500/s | |\n" in table
+    assert (
+        "\n| 50,000 runs that do nothing, default settings: 5 ticks, one after the other | | 3,500/s"
+        " | others at their best: pg-boss 12,000 |\n" in table
+    )
     assert "runs/s of 1,000 / 10,000 / 50,000, default | runs/s of 1,000 / 10,000 / 50,000, best" in others
     assert "\n| jobrunner, SQLite | | 1,500 / 3,000 / 3,500 | – / 3,200 / – | child" in others
     assert "\n| pg-boss, PostgreSQL | 0.10 s | 0.5 (of 5) | 1,700 / 9,000 / 12,000 | nothing" in others
@@ -182,6 +187,14 @@ def test_slower_machine_makes_no_result_worse(room, tmp_path, capsys):
     assert compared(room, capsys, old, new)[0] == 0
 
 
+def test_result_with_another_baseline_is_reported_and_not_compared(room, tmp_path, capsys):
+    other = {**line("x", 1.0, beside=0.5), "baseline": "another"}
+    code, told = compared(
+        room, capsys, results(tmp_path, "old", line("x", 1.0, beside=0.5)), results(tmp_path, "new", other)
+    )
+    assert (code, told) == (1, "x: not compared: its baseline was another one\n")
+
+
 def test_result_that_is_no_longer_measured_is_reported(room, tmp_path, capsys):
     code, told = compared(room, capsys, results(tmp_path, "old", line("x", 1.0)), results(tmp_path, "new"))
     assert (code, told) == (1, "x: is not in the new results\n")
@@ -229,7 +242,7 @@ def names(measures: Any) -> set[str]:
 def test_other_sizes_of_peers_are_measured_in_a_full_run_or_on_request(room, monkeypatch):
     """The everyday run stays short."""
     plan, peers = room("plan"), room("peers")
-    baselines = [each for each in room("plan").MEASURES if each.group == "baselines"]
+    baselines = [each for each in room("plan").MEASURES if each.group in {"baselines", "enqueue"}]
     (huey,) = (peer for peer in peers.PEERS if peer.name == "huey")
     monkeypatch.setattr(plan, "MEASURES", [*baselines, *room("peer_measures")._measures(huey)])
     larger = "spike: huey, best settings"
@@ -240,11 +253,73 @@ def test_other_sizes_of_peers_are_measured_in_a_full_run_or_on_request(room, mon
     assert "drain: huey, best settings" not in names(plan.chosen(["sizes"]))
 
 
+def test_baseline_without_a_measure_is_an_error_that_names_it(room, monkeypatch):
+    """The search for it does not go on for ever."""
+    plan = room("plan")
+    lost = plan.Measure((plan.Line("x", "s", "the lost one"),), lambda _: [1.0], "", 1)
+    monkeypatch.setattr(plan, "MEASURES", [lost])
+    with pytest.raises(LookupError, match="the lost one"):
+        plan.chosen([])
+
+
 def test_a_peer_is_measured_at_each_size_and_at_one_if_it_is_given_few(room):
     of = {peer.name: names(room("peer_measures")._measures(peer)) for peer in room("peers").PEERS}
-    best = {f"{size}: pg-boss, best settings" for size in ("idle", "drain of few", "drain", "spike")}
-    assert of["pg-boss"] == {*best, "idle: pg-boss, default settings", "drain: pg-boss, default settings"}
-    assert {f"{size}: huey, default settings" for size in ("idle", "drain of few", "drain", "spike")} < of["huey"]
+    each, sizes = ("idle", "one job", "drain"), ("idle", "one job", "drain of few", "drain", "spike")
+    best = {f"{size}: pg-boss, best settings" for size in sizes}
+    assert of["pg-boss"] == best | {f"{size}: pg-boss, default settings" for size in each}
+    assert {f"{size}: huey, default settings" for size in (*sizes, "single enqueue")} < of["huey"]
+
+
+def test_every_aim_refers_to_lines_that_are_measured(room):
+    """The row of a misspelt name would silently be left out."""
+    importlib.import_module("measures")
+    there = names(room("plan").MEASURES) | {
+        name for peer in room("peers").PEERS for name in names(room("peer_measures")._measures(peer))
+    }
+    for goal in room("goals").GOALS:
+        for db, aim in goal.aims.items():
+            assert {goal.ours.format(db=db), aim.line.format(db=db, settings="best")} <= there, goal
+
+
+def test_aim_shows_the_ratio_to_the_peers_better_settings_and_whether_it_is_reached(room, tmp_path):
+    lines = [
+        line("first run, PostgreSQL", 0.6),
+        line("first run, SQLite", 0.3),
+        line("idle tick, SQLite", 0.1),
+        line("one job: procrastinate, default settings", 0.5),
+        line("one job: procrastinate, best settings", 0.4),
+        *rates(**{"drain, default settings, PostgreSQL": 3000, "drain: pgqueuer, default settings": 2000}),
+    ]
+    readme = room("readme")
+    shown = readme.Results(results(tmp_path, "aims", *lines, peers={"procrastinate": peer(), "pgqueuer": peer()}))
+    rows = readme.goals(shown).splitlines()
+    of_one = "1.5 × procrastinate (at most 1: not reached) | 3 × a tick with nothing to do (at most 4)"
+    assert rows[-2] == f"| a tick with one run | {of_one} |"
+    assert rows[-1] == "| 10,000 runs that do nothing | 1.5 × pgqueuer (at least 1) | |"
+    assert "Others with one job: procrastinate 0.40 s" in readme.figures(shown)
+    others = readme.others(shown).splitlines()
+    assert others[0].startswith("| | idle / one job | ")
+    assert any(row.startswith("| jobrunner, SQLite | 0.10 s / 0.30 s |") for row in others)
+    assert any(row.startswith("| procrastinate, PostgreSQL | – / 0.40 s |") for row in others)
+
+
+def test_older_results_file_is_rendered_and_the_rows_that_it_lacks_are_listed(room):
+    readme = room("readme")
+    for path in (ROOT / "bench" / "results").glob("*.json"):
+        shown = readme.Results(path)
+        texts = [make(shown) for make in (readme.short, readme.figures, readme.goals, readme.others)]
+        left = readme.missing(shown)
+        assert not any({"None", "nan", "failed"} & set(text.replace("<", " ").split()) for text in texts), path
+        assert any("single enqueues" in row for row in left) == (shown.median("single INSERT, SQLite") is None), path
+        assert not any(re.match(r"\| [^|]+\| \| \|", row) for text in texts for row in text.splitlines()), path
+
+
+def test_strict_row_has_no_ratio_to_an_earlier_baseline(room, tmp_path):
+    old = line("drain of few, strict, SQLite", 400, beside=800, unit="runs/s")
+    readme = room("readme")
+    assert "| 400/s |" in readme.figures(readme.Results(results(tmp_path, "old", old)))
+    new = {**old, "baseline": "raw loop, each outcome committed, SQLite"}
+    assert "| 400/s, 0.5 × |" in readme.figures(readme.Results(results(tmp_path, "new", new)))
 
 
 def test_a_size_that_would_take_a_peer_too_long_is_left_out(room):

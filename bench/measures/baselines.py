@@ -8,16 +8,18 @@ from contextlib import closing
 
 from plan import Line, measure
 from processes import run
+from sizes import BOTH, POSTGRESQL
 from stage import Stage, connect
 
 PASS = "python -c pass"
 PASS_MEMORY = "python -c 'import time; …': peak memory"
 CONNECT = "psycopg: connect, select 1"
 RAW = "raw loop, {db}"
+RAW_EACH = "raw loop, each outcome committed, {db}"
 RAW_UNPREPARED = "raw loop, PostgreSQL, unprepared"
 IDEAL_SLOW = "slow runs: the ideal time"
 IDEAL_WAITING = "waiting runs: the ideal time"
-ONE_CORE = "one core"
+ONE_CORE, ONE_SECOND = "one core", "one second"
 _BATCH = 100
 _SELECT_ONE = "import psycopg, sys; psycopg.connect(sys.argv[1]).execute('select 1').fetchone()"
 # A table of the shape of a queue, which stays as it is whatever becomes of job_runs.
@@ -67,18 +69,30 @@ def raw_prepared(stage: Stage) -> Iterator[float]:
 
     The rows are there, the connection is open and both statements were used before the clock starts.
     """
-    yield _raw(stage, prepared=True)
+    yield _raw_postgresql(stage, stage.sizes.raw_rows, prepared=True)
 
 
 @measure(Line(RAW_UNPREPARED, "runs/s"), group="baselines", batch=_BATCH, prepared=False)
 def raw_unprepared(stage: Stage) -> Iterator[float]:
     """The same without prepared statements."""
-    yield _raw(stage, prepared=False)
+    yield _raw_postgresql(stage, stage.sizes.raw_rows, prepared=False)
 
 
-def _raw(stage: Stage, *, prepared: bool) -> float:
+@measure(Line(RAW.format(db="SQLite"), "runs/s"), group="baselines", batch=_BATCH, journal="WAL", synchronous="FULL")
+def raw_sqlite(stage: Stage) -> Iterator[float]:
+    """The same with sqlite3, WAL and synchronous FULL."""
+    yield _raw_sqlite(stage, stage.sizes.raw_rows)
+
+
+@measure(Line(RAW_EACH, "runs/s"), group="baselines", on=BOTH, batch=_BATCH)
+def raw_each(stage: Stage, database: str) -> Iterator[float]:
+    """The same (psycopg prepared) on fewer rows (`few_runs`): claim 100, commit, then finalize and commit each one."""
+    loop = _raw_postgresql if database == POSTGRESQL else _raw_sqlite
+    yield loop(stage, stage.sizes.few_runs, at_once=1)
+
+
+def _raw_postgresql(stage: Stage, rows: int, *, prepared: bool = True, at_once: int = _BATCH) -> float:
     queue = stage.queue("PostgreSQL")
-    rows = stage.sizes.raw_rows
     with connect(queue.database.url, prepared=prepared) as connection:
         connection.execute(_CREATE)
         connection.execute(_INDEX)
@@ -96,14 +110,12 @@ def _raw(stage: Stage, *, prepared: bool) -> float:
             connection.commit()
             if not ids:
                 return rows / (time.perf_counter() - began)
-            connection.execute(_FINALIZE, [ids, "me"])
-            connection.commit()
+            for first in range(0, len(ids), at_once):
+                connection.execute(_FINALIZE, [ids[first : first + at_once], "me"])
+                connection.commit()
 
 
-@measure(Line(RAW.format(db="SQLite"), "runs/s"), group="baselines", batch=_BATCH, journal="WAL", synchronous="FULL")
-def raw_sqlite(stage: Stage) -> Iterator[float]:
-    """The same with sqlite3, WAL and synchronous FULL."""
-    rows = stage.sizes.raw_rows
+def _raw_sqlite(stage: Stage, rows: int, *, at_once: int = _BATCH) -> float:
     path = stage.folder / "raw.db"
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -120,17 +132,20 @@ def raw_sqlite(stage: Stage) -> Iterator[float]:
             ids = [row[0] for row in connection.execute(_CLAIM_SQLITE, ["me"]).fetchall()]
             connection.execute("COMMIT")
             if not ids:
-                break
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_FINALIZE_SQLITE, ((each, "me") for each in ids))
-            connection.execute("COMMIT")
-        yield rows / (time.perf_counter() - began)
+                return rows / (time.perf_counter() - began)
+            for first in range(0, len(ids), at_once):
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(_FINALIZE_SQLITE, ((each, "me") for each in ids[first : first + at_once]))
+                connection.execute("COMMIT")
 
 
-@measure(Line(IDEAL_SLOW, "s"), Line(IDEAL_WAITING, "s"), Line(ONE_CORE, "cores"), group="baselines")
+@measure(
+    Line(IDEAL_SLOW, "s"), Line(IDEAL_WAITING, "s"), Line(ONE_CORE, "cores"), Line(ONE_SECOND, "s"), group="baselines"
+)
 def ideals(stage: Stage) -> Iterator[float]:
-    """Nothing is timed: what the runs would take if all else took no time; and one core."""
+    """Nothing is timed: what the runs would take if all else took no time; one core; and one second."""
     sizes = stage.sizes
     yield sizes.slow_runs * sizes.slow_seconds / 20
     yield max(1.0, sizes.waiting_runs / 500) * sizes.waiting_seconds
+    yield 1.0
     yield 1.0

@@ -1,4 +1,4 @@
-"""Growth: what a claim costs beside a long history, and behind runs that this host does not know."""
+"""Growth: what a claim and `status` cost beside a long history, and a claim behind runs this host does not know."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 
 _EMPTY = "claim 100, empty history, {db}"
+_STATUS = "status, empty history, {db}"
 _LEASE = timedelta(minutes=1)
 _RUNS = 100
 _CLAIMS = 5
@@ -36,8 +37,19 @@ def empty(stage: Stage, database: str) -> Iterator[float]:
 @measure(Line("claim 100 beside finished runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
 def beside_finished(stage: Stage, database: str) -> Iterator[float]:
     """The same beside so many (`finished`) runs that have succeeded."""
-    fill = stage.sizes.finished
-    yield _claims(_prepared(stage, database, "growth_finished", lambda queue: queue.add_finished(fill)))
+    yield _claims(_finished(stage, database))
+
+
+@measure(Line(_STATUS, "s"), group="growth", on=BOTH, times=3)
+def status(stage: Stage, database: str) -> Iterator[float]:
+    """The whole process `jobrunner status` on an empty, migrated queue."""
+    yield stage.queue(database).status().seconds
+
+
+@measure(Line("status beside finished runs, {db}", "s", _STATUS), group="growth", on=BOTH, times=3)
+def status_beside_finished(stage: Stage, database: str) -> Iterator[float]:
+    """The same beside so many (`finished`) runs that have succeeded."""
+    yield _finished(stage, database).status().seconds
 
 
 @measure(Line("claim 100 behind unknown runs, {db}", "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
@@ -79,6 +91,11 @@ def beside_long_transaction(stage: Stage) -> Iterator[float]:
         queue.churn(fill)
 
     yield _claims(_prepared(stage, POSTGRESQL, "growth_held", held))
+
+
+def _finished(stage: Stage, database: str) -> Queue:
+    fill = stage.sizes.finished
+    return _prepared(stage, database, "growth_finished", lambda queue: queue.add_finished(fill))
 
 
 def _prepared(stage: Stage, database: str, name: str, fill: Callable[[Queue], None], *, settled: bool = True) -> Queue:

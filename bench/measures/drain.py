@@ -3,13 +3,14 @@
 import time
 from collections.abc import Iterator
 
-from plan import DRAINS, Line, measure
+from plan import BACKLOG, DRAINS, Line, measure
 from sizes import BOTH
 from stage import Stage, tick_has
 
-from measures.baselines import PASS_MEMORY, RAW
+from measures.baselines import PASS_MEMORY, RAW, RAW_EACH
 
 _FEW, _DEFAULTS = (drain.ours for drain in DRAINS[:2])
+_MANY = "spike, one tick, {db}"
 
 
 @measure(
@@ -51,14 +52,14 @@ for _concurrency in (2, 8):
     _with_concurrency(_concurrency)
 
 
-@measure(Line("drain of few, strict, {db}", "runs/s", _FEW), group="drain", on=BOTH, concurrency="default (4)")
+@measure(Line("drain of few, strict, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency="default (4)")
 def strict(stage: Stage, database: str) -> Iterator[float]:
     """As many (`few_runs`), where every outcome is committed before the same child starts its next run."""
     tick_has("--strict")
     yield _drained(stage, database, stage.sizes.few_runs, "--strict")
 
 
-@measure(Line("drain of few, strict, --concurrency 8, {db}", "runs/s", _FEW), group="drain", on=BOTH, concurrency=8)
+@measure(Line("drain of few, strict, --concurrency 8, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency=8)
 def strict_eight(stage: Stage, database: str) -> Iterator[float]:
     """The same with eight children."""
     tick_has("--strict")
@@ -76,17 +77,29 @@ def _drained(stage: Stage, database: str, runs: int, *words: object) -> float:
 @measure(Line("2 ticks side by side, {db}", "runs/s", _DEFAULTS), group="side", on=BOTH, hosts=2)
 def two(stage: Stage, database: str) -> Iterator[float]:
     """Two ticks of different hosts, started at once on one queue: from the first start to the last exit."""
-    yield _side_by_side(stage, database, 2)
+    yield _side_by_side(stage, database, 2, stage.sizes.runs)
 
 
 @measure(Line("4 ticks side by side, {db}", "runs/s", _DEFAULTS), group="side", on=BOTH, hosts=4)
 def four(stage: Stage, database: str) -> Iterator[float]:
     """Four ticks of different hosts, started at once on one queue: from the first start to the last exit."""
-    yield _side_by_side(stage, database, 4)
+    yield _side_by_side(stage, database, 4, stage.sizes.runs)
 
 
-def _side_by_side(stage: Stage, database: str, hosts: int) -> float:
-    queue, runs = stage.queue(database), stage.sizes.runs
+@measure(Line(_MANY, "runs/s", RAW), group=BACKLOG, on=BOTH)
+def one_on_many(stage: Stage, database: str) -> Iterator[float]:
+    """One tick on as many runs as a spike has (`spike`), all of them in its batch: from start to exit."""
+    yield _drained(stage, database, stage.sizes.spike)
+
+
+@measure(Line("spike, 2 ticks side by side, {db}", "runs/s", _MANY), group=BACKLOG, on=BOTH, hosts=2)
+def two_on_many(stage: Stage, database: str) -> Iterator[float]:
+    """The same with two ticks of different hosts, started at once: from the first start to the last exit."""
+    yield _side_by_side(stage, database, 2, stage.sizes.spike)
+
+
+def _side_by_side(stage: Stage, database: str, hosts: int, runs: int) -> float:
+    queue = stage.queue(database)
     queue.add_due("noop", runs)
     began = time.perf_counter()
     ticks = [queue.start(*_whole(runs), host=f"bench-{number}") for number in range(hosts)]

@@ -5,17 +5,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from plan import Line, measure
 from processes import Failed, NotThere
 from sizes import BOTH, POSTGRESQL
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
 from stage import Queue, Stage, connect
 
 import jobrunner
 from harness.database import to_sqlite
 
 _INSERT = "bare INSERT, {db}"
+SINGLE = "single INSERT, {db}"
 _COPY = "COPY, PostgreSQL"
 _COMMIT = "INSERT and commit, PostgreSQL"
 _COLUMNS = "job_type, payload, status, priority, run_at, created_at, updated_at"
@@ -62,6 +66,51 @@ def enqueue(stage: Stage, database: str) -> Iterator[float]:
         yield _each(connection, stage.sizes.enqueued, lambda: jobrunner.enqueue(connection, "noop", {})) * 1000
 
 
+@measure(Line(SINGLE, "runs/s"), group="enqueue", on=BOTH, times=3)
+def single_insert(stage: Stage, database: str) -> Iterator[float]:
+    """So many (`enqueued`) bare INSERTs of a run, one by one, each committed; the first is not timed."""
+    queue = stage.queue(database)
+    with closing(_open(queue, database)) as connection:
+        yield _singly(queue, stage.sizes.enqueued, connection, _insert(connection, database))
+
+
+@measure(Line("single enqueue, driver's connection, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH, times=3)
+def single(stage: Stage, database: str) -> Iterator[float]:
+    """The same with `jobrunner.enqueue`, through the same kind of connection: psycopg's or sqlite3's."""
+    queue = stage.queue(database)
+    with closing(_open(queue, database)) as connection:
+        enqueue_one = partial(jobrunner.enqueue, connection, "noop", {})
+        yield _singly(queue, stage.sizes.enqueued, connection, enqueue_one)
+
+
+@measure(Line("single enqueue, SQLAlchemy, {db}", "runs/s", SINGLE), group="enqueue", on=BOTH, times=3)
+def single_sqlalchemy(stage: Stage, database: str) -> Iterator[float]:
+    """The same with `jobrunner.enqueue` through one session of SQLAlchemy."""
+    queue = stage.queue(database)
+    engine = create_engine(queue.database.url.replace("postgresql:", "postgresql+psycopg:"))
+    with Session(engine) as session:
+        yield _singly(queue, stage.sizes.enqueued, session, partial(jobrunner.enqueue, session, "noop", {}))
+    engine.dispose()
+
+
+def _singly(queue: Queue, count: int, connection: Any, once: Callable[[], object]) -> float:
+    """How many a second, each committed; the first is not timed."""
+    once()
+    connection.commit()
+    began = time.perf_counter()
+    for _ in range(count - 1):
+        once()
+        connection.commit()
+    seconds = time.perf_counter() - began
+    _check_enqueued(queue, count)
+    return (count - 1) / seconds
+
+
+def _check_enqueued(queue: Queue, count: int) -> None:
+    if (found := queue.left()) != count:
+        raise Failed(f"{found} of {count} runs were enqueued")
+
+
 @measure(Line(_COPY, "runs/s"), group="enqueue")
 def copy(stage: Stage) -> Iterator[float]:
     """COPY of so many (`runs`) rows into job_runs with the commit."""
@@ -104,9 +153,7 @@ def at_once(stage: Stage) -> Iterator[float]:
         enqueue_many(connection, "noop", [{} for _ in range(rows)])
         connection.commit()
         seconds = time.perf_counter() - began
-    found = queue.database.value("SELECT count(*) AS n FROM job_runs")
-    if found != rows + 1:
-        raise Failed(f"{found - 1} of {rows} runs were enqueued")
+    _check_enqueued(queue, rows + 1)
     yield rows / seconds
 
 

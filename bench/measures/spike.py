@@ -1,13 +1,15 @@
-"""A minute in which many schedules are due, or many runs."""
+"""A minute in which many schedules are due, or many runs; and a backlog of more runs than a minute is enough for."""
 
 from collections.abc import Iterator
 
-from plan import DRAINS, Line, measure
+from plan import BACKLOG, DRAINS, Line, measure
 from processes import Failed, Finished
 from sizes import BOTH
 from stage import Stage
 
 from measures.baselines import PASS_MEMORY, RAW
+
+_FIRST = "backlog, first tick, {db}"
 
 
 @measure(
@@ -44,9 +46,41 @@ def spike(stage: Stage, database: str) -> Iterator[float]:
     queue, runs = stage.queue(database), stage.sizes.spike
     queue.add_due("noop", runs)
     done: list[Finished] = []
-    while queue.database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'queued'"):
+    while queue.left():
         done.append(queue.tick(watched=True))
     queue.check_drained(runs)
     yield runs / sum(each.seconds for each in done)
     yield len(done)
     yield max(each.peak_bytes for each in done) / 1e6
+
+
+@measure(
+    Line(_FIRST, "runs/s", RAW),
+    Line("backlog, last full tick, {db}", "runs/s", _FIRST),
+    Line("backlog, full ticks, {db}", "ticks"),
+    Line("backlog, peak memory of a parent, {db}", "MB", PASS_MEMORY),
+    group=BACKLOG,
+    on=BOTH,
+)
+def backlog(stage: Stage, database: str) -> Iterator[float]:
+    """So many (`backlog`) no-ops, drained by ticks with a budget (`backlog_seconds`), one directly after the other.
+
+    Each takes a quarter of them at most, so that there are four to compare. The rates of the first tick and of the last
+    but one, from start to exit: the last has what is left. How many there were but the last; the largest's peak memory.
+    """
+    sizes = stage.sizes
+    queue, left = stage.queue(database, "backlog"), sizes.backlog
+    queue.add_due("noop", left)
+    rates, peak = [], 0
+    while left:
+        done = queue.tick("--budget", f"{sizes.backlog_seconds}s", "--batch", -(-sizes.backlog // 4), watched=True)
+        before, left = left, queue.left()
+        if left == before:
+            raise Failed("a tick used up its budget and claimed nothing")
+        rates.append((before - left) / done.seconds)
+        peak = max(peak, done.peak_bytes)
+    queue.check_drained(sizes.backlog)
+    yield rates[0]
+    yield rates[-2]
+    yield len(rates) - 1
+    yield peak / 1e6

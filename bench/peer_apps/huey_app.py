@@ -1,4 +1,4 @@
-"""huey on SQLite: `setup`, `fill N`, `drain`.
+"""huey on SQLite: `setup`, `fill N`, `enqueue N`, `drain`.
 
 It has no one-shot mode: the loop of its own worker, dequeue and execute, until nothing is left, in one process. At
 default settings, results and all; its default durability is the pragma `synchronous` as SQLite has it, FULL. At best:
@@ -7,6 +7,7 @@ without results.
 
 import os
 import sys
+import time
 
 from huey import SqliteHuey
 
@@ -20,10 +21,20 @@ def noop() -> None:
     pass
 
 
+def enqueue(count: int) -> None:
+    noop()
+    began = time.perf_counter()
+    for _ in range(count - 1):
+        noop()
+    print((count - 1) / (time.perf_counter() - began))
+
+
 def main(action: str, *words: str) -> None:
     if action == "fill":
         for _ in range(int(words[0])):
             noop()
+    elif action == "enqueue":
+        enqueue(int(words[0]))
     while action == "drain" and (message := huey.dequeue()) is not None:
         huey.execute(message)
 

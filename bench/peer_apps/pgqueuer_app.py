@@ -1,4 +1,4 @@
-"""pgqueuer: `setup`, `fill N`, and `drain [BATCH [uvloop]]`: its drain mode. At best: batches of 100, uvloop.
+"""pgqueuer: `setup`, `fill N`, `enqueue N`, and `drain [BATCH]`: its drain mode. At best: batches of 100, uvloop.
 
 Called from Python: its own command, `pgq run --mode drain`, ended with an AttributeError in the version of the day.
 """
@@ -6,6 +6,7 @@ Called from Python: its own command, `pgq run --mode drain`, ended with an Attri
 import asyncio
 import os
 import sys
+import time
 
 import asyncpg
 import uvloop
@@ -21,12 +22,22 @@ async def main(action: str, *words: str) -> None:
     elif action == "fill":
         count = int(words[0])
         await Queries(driver).enqueue(["noop"] * count, [None] * count, [0] * count)
+    elif action == "enqueue":
+        await enqueue(Queries(driver), int(words[0]))
     else:
         await drain(driver, *words)
     await connection.close()
 
 
-async def drain(driver: AsyncpgDriver, batch: str = "10", *_: str) -> None:
+async def enqueue(queries: Queries, count: int) -> None:
+    await queries.enqueue("noop", None)
+    began = time.perf_counter()
+    for _ in range(count - 1):
+        await queries.enqueue("noop", None)
+    print((count - 1) / (time.perf_counter() - began))
+
+
+async def drain(driver: AsyncpgDriver, batch: str = "10") -> None:
     queue = PgQueuer(driver)
 
     @queue.entrypoint("noop")
@@ -37,4 +48,4 @@ async def drain(driver: AsyncpgDriver, batch: str = "10", *_: str) -> None:
 
 
 if __name__ == "__main__":
-    (uvloop.run if "uvloop" in sys.argv else asyncio.run)(main(*sys.argv[1:]))
+    (uvloop.run if os.environ["BENCH_SETTINGS"] == "best" else asyncio.run)(main(*sys.argv[1:]))

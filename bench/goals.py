@@ -1,0 +1,98 @@
+"""What is aimed at, as ratios to what was measured in the same rounds, and what is reached."""
+
+from dataclasses import dataclass, fields
+
+from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, RAW_EACH
+from plan import DRAINS, IDLE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
+from published import Results
+from sizes import BOTH, POSTGRESQL, SQLITE, Sizes
+
+
+@dataclass(frozen=True)
+class Aim:
+    """At least so many times what `line` has, at most if less is better; {settings}: whichever suits it better."""
+
+    limit: float
+    beside: str
+    line: str
+
+    def said(self, results: Results, database: str, ours: str) -> str:
+        """The ratio, the limit, and whether it is not reached; nothing where it was not measured."""
+        value, less = results.median(ours), results.unit(ours) in LESS_IS_BETTER
+        names = [self.line.format(db=database, settings=settings) for settings in ("default", "best")]
+        beside = [found for name in names if (found := results.median(name))]
+        if not value or not beside:
+            return ""
+        ratio = value / (min(beside) if less else max(beside))
+        is_reached = ratio <= self.limit if less else ratio >= self.limit
+        limit = f"at {'most' if less else 'least'} {self.limit:g}"
+        return f"{ratio:.2g} × {self.beside} ({limit}{'' if is_reached else ': not reached'})"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What `ours`, a line of each database, shall reach there; None: nothing is aimed at."""
+
+    what: str
+    ours: str
+    postgresql: Aim | None
+    sqlite: Aim | None = None
+
+    def row(self, results: Results) -> tuple[str, ...]:
+        """What it is, then a cell for each database."""
+        sizes = {each.name: f"{results.size(each.name):,}" for each in fields(Sizes)}
+        said = {db: aim.said(results, db, self.ours.format(db=db)) for db, aim in self.aims.items()}
+        return (self.what.format(**sizes), *(said.get(db, "") for db in BOTH))
+
+    @property
+    def aims(self) -> dict[str, Aim]:
+        """By database."""
+        each = {POSTGRESQL: self.postgresql, SQLITE: self.sqlite}
+        return {db: aim for db, aim in each.items() if aim is not None}
+
+
+def _peer(limit: float, name: str, line: str) -> Aim:
+    return Aim(limit, name, line.format(peer=name, settings="{settings}"))
+
+
+_, _DRAIN, _SPIKE = DRAINS
+_SINGLE = (_peer(1, "pgqueuer", SINGLE_ENQUEUE), _peer(1, "huey", SINGLE_ENQUEUE))
+_EACH = Aim(0.5, "a plain loop that commits each outcome", RAW_EACH)
+_FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
+_CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
+_ONE_TICK = "spike, one tick, {db}"
+GOALS = (
+    Goal("a tick with nothing to do", "idle tick, {db}", _peer(1, "pg-boss", IDLE), Aim(3, f"`{PASS}`", PASS)),
+    Goal(
+        "a tick with one run",
+        "first run, {db}",
+        _peer(1, "procrastinate", ONE_JOB),
+        Aim(4, "a tick with nothing to do", "idle tick, {db}"),
+    ),
+    Goal(
+        "{runs} runs that do nothing",
+        _DRAIN.ours,
+        _peer(1, "pgqueuer", _DRAIN.peers),
+        _peer(1.5, "huey", _DRAIN.peers),
+    ),
+    Goal("{spike} runs that do nothing", _SPIKE.ours, _peer(1, "pgqueuer", _SPIKE.peers)),
+    Goal("{runs} runs, two ticks at once", "2 ticks side by side, {db}", Aim(1.5, "one tick", _DRAIN.ours)),
+    Goal("{spike} runs, two ticks at once", "spike, 2 ticks side by side, {db}", Aim(1.5, "one tick", _ONE_TICK)),
+    Goal("{few_runs} runs with `--strict`", "drain of few, strict, {db}", _EACH, _EACH),
+    Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
+    Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),
+    Goal("{backlog} runs: the rate of the last full tick", "backlog, last full tick, {db}", _FIRST, _FIRST),
+    Goal(
+        "{slow_runs} runs of 100 ms, 20 at once: the parent",
+        "slow runs, processor time of the parent at work, {db}",
+        _CORE,
+        _CORE,
+    ),
+    Goal("{waiting_runs} coroutines of 1 s, 500 at once", "waiting runs, start to exit, {db}", _IDEAL, _IDEAL),
+    Goal(
+        "`status` beside {finished} finished runs",
+        "status beside finished runs, {db}",
+        None,
+        Aim(0.2, "a second", ONE_SECOND),
+    ),
+)
