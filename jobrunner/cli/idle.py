@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _PATHS = ("--env-file", "--config", "--log-file")
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
-
 _is_due: Config | None = None
 """The settings of the tick if the database has said that something is due."""
 _processes: TickProcesses | None = None

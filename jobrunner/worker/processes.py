@@ -62,7 +62,7 @@ class TickProcesses:
             self._signals.enter_context(noting_stop_signals(self.stop))
             try:
                 self.open().spawn()
-            except (HandlersUnavailable, OSError):
+            except Exception:  # noqa: BLE001 - the tick meets the same error
                 self.close()
 
     def close(self) -> None:
