@@ -1,13 +1,13 @@
 """Writes jobrunner/store/compiled: the statements of a tick, compiled for each database. `make statements`."""
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from inspect import getmembers, isfunction
 from itertools import chain
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
 
 from sqlalchemy import Executable
 
@@ -16,7 +16,7 @@ from jobrunner.store.compiler import source
 from jobrunner.store.statement import Prepared, core
 
 FOLDER = Path(__file__).resolve().parent.parent / "jobrunner" / "store" / "compiled"
-DATABASES = ("postgresql", "sqlite")
+OTHER = {"postgresql": "sqlite", "sqlite": "postgresql"}
 
 
 def prepared(database: str) -> list[Prepared]:
@@ -25,25 +25,17 @@ def prepared(database: str) -> list[Prepared]:
     return list(chain.from_iterable(_of_module(module, database) for module in modules))
 
 
-def _of_module(module: ModuleType, database: str) -> list[Prepared]:
-    found = []
+def _of_module(module: ModuleType, database: str) -> Iterator[Prepared]:
     variants, only_on = getattr(module, "VARIANTS", {}), getattr(module, "ONLY_ON", {})
     for name, function in getmembers(module, isfunction):
-        is_meant = name in variants or not function.__code__.co_argcount
-        if name.startswith("_") or function.__module__ != module.__name__ or not is_meant:
+        is_own = function.__module__ == module.__name__ and not name.startswith("_")
+        if not is_own or only_on.get(name, database) != database:
             continue
-        for arguments in variants.get(name, [()]):
+        for arguments in variants.get(name, [] if function.__code__.co_argcount else [()]):
             each = Prepared(f"{module.__name__.rpartition('.')[2]}.{name}", arguments)
-            is_of_database = only_on.get(name, database) == database and (
-                arguments in ((), (database,)) or _is_plain(arguments)
-            )
-            if is_of_database and isinstance(core(each), Executable):
-                found.append(each)
-    return found
-
-
-def _is_plain(arguments: tuple[Any, ...]) -> bool:
-    return not set(DATABASES).intersection(each for each in arguments if isinstance(each, str))
+            # Other public functions make parts of statements.
+            if OTHER[database] not in arguments and isinstance(core(each), Executable):
+                yield each
 
 
 def text(database: str) -> str:
@@ -62,7 +54,7 @@ def text(database: str) -> str:
 def main() -> int:
     """Write the files; with --check only say whether they are as they would be written."""
     stale = 0
-    for database in DATABASES:
+    for database in OTHER:
         file, new = FOLDER / f"{database}.py", text(database)
         if not file.exists() or file.read_text(encoding="utf-8") != new:
             stale += 1

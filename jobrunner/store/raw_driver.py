@@ -1,4 +1,4 @@
-"""The raw driver: a database without SQLAlchemy, for the idle tick and for ``dialect``.
+"""The raw driver: a database without SQLAlchemy, for the idle tick and for ``drivers``.
 
 Both use its SQL words, its connection options and its ways to end a call that hangs.
 """

@@ -67,7 +67,9 @@ class Loop:
         """
         self._heartbeat.start()
         try:
-            self._pools.starts.start(1)
+            # The first one may have been started before the tick was imported.
+            if not self._supervisor.children:
+                self._pools.starts.start(1)
             while self._step():
                 pass
         except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 from jobrunner import names
 from jobrunner.children.begun_page import BegunPage
@@ -13,6 +14,7 @@ from jobrunner.errors import HandlersUnavailable
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
+from jobrunner.worker.stop_signals import StopRequest, noting_stop_signals
 
 
 class TickProcesses:
@@ -22,6 +24,8 @@ class TickProcesses:
         self.mark = os.urandom(4).hex()
         self.owner = Owner(config.host, names.worker(config.host, self.mark))
         self.is_noted = True
+        self.stop = StopRequest()
+        self._signals = ExitStack()
         self._config = config
         self._groups: GroupFile | None = None
         self._supervisor: Supervisor | None = None
@@ -54,9 +58,11 @@ class TickProcesses:
     def start_first(self) -> None:
         """Start a child, which needs no database. What fails here is tried again by the tick, which reports it."""
         if self._config.imports:
+            # Otherwise a stop signal would end this process and leave the child.
+            self._signals.enter_context(noting_stop_signals(self.stop))
             try:
                 self.open().spawn()
-            except (HandlersUnavailable, OSError):
+            except Exception:  # noqa: BLE001 - the tick meets the same error
                 self.close()
 
     def close(self) -> None:
@@ -66,3 +72,4 @@ class TickProcesses:
             supervisor.close()
             self._groups.close()
             supervisor.page.close()
+        self._signals.close()

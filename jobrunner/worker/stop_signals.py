@@ -37,12 +37,11 @@ class StopRequest:
 
 
 @contextmanager
-def noting_stop_signals() -> Iterator[StopRequest]:
+def noting_stop_signals(request: StopRequest) -> Iterator[None]:
     """While the block runs, stop signals are noted and do not end the process."""
-    request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield request
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -42,9 +42,9 @@ def tick(
     """
     processes = processes or TickProcesses(config)
     try:
-        with noting_stop_signals() as stop:
+        with noting_stop_signals(processes.stop):
             database.read(check_schema)
-            context = TickContext(config, database, watchdog, log, processes.owner, stop, types)
+            context = TickContext(config, database, watchdog, log, processes.owner, processes.stop, types)
             return Tick(context, processes).run()
     finally:
         processes.close()

@@ -1,6 +1,7 @@
 """The state machine of tests/test_state_machine.py: what applications, people and owners do to runs, and time."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -98,7 +99,7 @@ class Runs(People):
     @rule(request=requests, commits=commits)
     @precondition(lambda self: self.is_any_due())
     def claim(self, request: ClaimRequest, commits: bool) -> None:
-        request = request._replace(token=self.new_token())
+        request = replace(request, token=self.new_token())
         if commits:
             self.claim_one(request)
         else:
