@@ -42,28 +42,6 @@ def take_processes() -> TickProcesses | None:
     return taken
 
 
-_is_due: Config | None = None
-"""The settings of the tick if the database has said that something is due."""
-_processes: TickProcesses | None = None
-
-
-def start_first_child() -> None:
-    """Start a child if something is due: it takes as long to get ready as the imports of the full tick."""
-    global _processes  # noqa: PLW0603 - a process has one tick
-    if _is_due is not None:
-        from jobrunner.worker.processes import TickProcesses
-
-        _processes = TickProcesses(_is_due)
-        _processes.start_first()
-
-
-def take_processes() -> TickProcesses | None:
-    """The processes of this tick, if there are any yet."""
-    global _processes
-    taken, _processes = _processes, None
-    return taken
-
-
 def was_idle(words: Sequence[str]) -> bool:
     """Whether the command line asks for a tick, and it had nothing to do. Its row and its log line are written."""
     given = _parse(words)
