@@ -116,11 +116,11 @@ class Claimer:
         return self._take_answer(sent, answer)
 
     def ask(self, wanted: Wanted) -> bool:
-        """Send a claim in another thread. ``answer`` returns its runs later. False means that there is no such thread.
+        """Send a claim in another thread; ``answer`` returns its runs later.
 
-        Until then ``is_asking``, and no other claim may be sent.
+        False means that there is no such thread, or that the claim before has no answer yet.
         """
-        if not self._beside.is_usable():
+        if self.is_asking() or not self._beside.is_usable():
             return False
         self._sent = sent = self._prepare(wanted)
         self._beside.ask(sent.write)
