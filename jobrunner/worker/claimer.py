@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -139,8 +140,10 @@ class Claimer:
         return self._take_answer(sent, answer)
 
     def close(self) -> None:
-        """End the other thread."""
+        """Wait for a claim that has no answer yet, take its runs in hand, and end the other thread."""
         self._beside.close()
+        with suppress(Exception):
+            self.answer()
 
     def _prepare(self, wanted: Wanted) -> _Sent:
         request = self._request(wanted)

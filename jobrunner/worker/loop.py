@@ -75,6 +75,7 @@ class Loop:
         except Exception:
             # Whatever the error is: no handler goes on, and no run is charged.
             self._supervisor.kill_all()
+            self._claimer.close()
             abandon(self._context, self._hand, self._finalizer)
             raise
         finally:
