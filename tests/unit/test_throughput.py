@@ -43,11 +43,12 @@ def test_estimate_follows_a_longer_run_at_once_and_shorter_runs_gradually() -> N
     assert throughput.is_short("a")
 
 
-def test_strict_mode_prefetches_no_run() -> None:
+def test_strict_mode_claims_ahead_and_prefetches_no_run() -> None:
     throughput = Throughput(strict=True)
     for _ in range(100):
         throughput.learn("a", 0.0)
-    assert (throughput.queue_length(), throughput.most("a"), throughput.is_short("a")) == (1, 1, False)
+    assert not throughput.is_short("a")
+    assert throughput.queue_length() == throughput.most("a") == MOST_IN_QUEUE
 
 
 @given(st.lists(durations, min_size=1))

@@ -125,16 +125,21 @@ class CoroutinePool(Pool):
         self._starts.start(min(count, 1))
 
     def start(self, permits: int, ahead: int) -> PoolStep:
-        waiting = self._waiting()
-        for held in waiting:
-            child = self._child = self._live_child() or self._supervisor.acquire(for_event_loop=True)
+        started = []
+        for held in self._waiting():
+            child = self._live_child()
+            # While another thread claimed, the child may have died, and another pool may have taken the idle one.
+            if (child is None and not self._supervisor.idle) or (self._is_one_at_a_time and self._at_work):
+                break
+            child = self._child = child or self._supervisor.acquire(for_event_loop=True)
             policy = self.types.known[held.run.job_type]
             held.started = AsyncAttempt(held.run, policy, child)
             self._hand.move(held, Phase.WORKING)
             slot = self._supervisor.page.slot_of(held.lease)
             child.send(start_message(held, policy, self._config, slot))
             self._at_work += 1
-        return PoolStep(started=waiting)
+            started.append(held)
+        return PoolStep(started=started)
 
     def ended(self, runs: Sequence[RunInHand], report: Report | None) -> PoolStep:
         if report is None:
