@@ -15,7 +15,7 @@ from harness.handlers_rows import attempt_of, queue, run_of
 from jobrunner.cli import render, status
 from jobrunner.cli.schedule import views
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.store.dialect.values import read_json
+from jobrunner.store.encoding import read_json
 from jobrunner.store.output_limits import fit, fit_report
 from jobrunner.store.overview import DeadRun, FailingRun, RunningRun, State, Tick
 

@@ -92,11 +92,10 @@ class DriverExecutor(Executor):
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         known = compiled(statement, self.database)
         cursor = self._send(known.text, known.parameters(values))
-        if cursor.description is None:
+        description = cursor.description
+        if description is None:
             return Result([], cursor.rowcount)
-        found = self._fetch(cursor)
-        rows = known.rows(found, lambda: (column[0] for column in cursor.description)) if found else []
-        return Result(rows, cursor.rowcount)
+        return Result(known.rows(self._fetch(cursor), description), cursor.rowcount)
 
     @abstractmethod
     def _send(self, text: str, parameters: Values) -> Any:

@@ -68,7 +68,8 @@ def finalize_all(
 
 
 def _is_plain_success(result: AttemptResult) -> bool:
-    return result.outcome is Outcome.SUCCEEDED and result.error is result.error_type is result.traceback is None
+    more = (result.error_type, result.error, result.traceback, result.exit_signal)
+    return result.outcome is Outcome.SUCCEEDED and more == (None,) * 4
 
 
 def _succeed(connection: Connection, results: Mapping[Lease, AttemptResult]) -> dict[Lease, Ended]:

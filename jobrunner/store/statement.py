@@ -6,7 +6,7 @@ statements`` compiles them for both databases into ``store/compiled``, so that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from operator import itemgetter
@@ -71,8 +71,10 @@ class Compiled:
         self._decoders = [(index, decode) for index, decode in decoders if decode is not None]
         self._row_type: type[Row] | None = None
 
-    def parameters(self, values: Values) -> dict[str, Any]:
+    def parameters(self, values: Values) -> Values:
         """The parameters as the driver takes them."""
+        if not self._literals and not self._encoders:
+            return values
         parameters = {**self._literals, **values}
         for name, encode in self._encoders:
             if name in values and encode is not None:
@@ -80,11 +82,11 @@ class Compiled:
                 parameters[name] = None if value is None else encode(value)
         return parameters
 
-    def rows(self, found: Sequence[tuple[Any, ...]], reported: Callable[[], Iterable[str]]) -> list[Row]:
-        """The rows that the driver has returned. ``reported`` are the names that it reports."""
-        if self._row_type is None:
-            self._row_type = _row_type(self._names or tuple(reported()))
+    def rows(self, found: Sequence[tuple[Any, ...]], description: Sequence[Any]) -> list[Row]:
+        """The rows that the driver has returned, with its description of the columns."""
         row_type = self._row_type
+        if row_type is None:
+            row_type = self._row_type = _row_type(self._names or tuple(column[0] for column in description))
         if not self._decoders:
             return [row_type(row) for row in found]
         rows = []
@@ -117,8 +119,11 @@ def compiled(statement: Statement, database: str) -> Compiled:
 
 def core(statement: Prepared | Executable) -> Executable:
     """The statement as SQLAlchemy Core has it."""
-    if not isinstance(statement, Prepared):
-        return statement
+    return _built(statement) if isinstance(statement, Prepared) else statement
+
+
+@lru_cache(maxsize=512)
+def _built(statement: Prepared) -> Executable:
     module, _, function = statement.name.partition(".")
     built: Executable = getattr(import_module(f"jobrunner.store.statements.{module}"), function)(*statement.arguments)
     return built

@@ -139,13 +139,13 @@ def test_run_that_does_not_fit_the_code_is_postponed_uncharged_during_deploy_gra
         if case.run.cancel_requested:
             continue
         for since in (timedelta(days=-9), timedelta(0), DEPLOY_GRACE - timedelta(seconds=1)):
-            decision = replace(case, run=replace(case.run, incompatible_for=since)).decision()
+            decision = replace(case, run=case.run._replace(incompatible_for=since)).decision()
             assert (decision.status, decision.outcome) == (Status.FAILED, Outcome.INCOMPATIBLE)
             assert decision.attempts == case.run.attempts - 1
             assert (decision.releases, decision.lease_expiries) == (case.run.releases, case.run.lease_expiries)
             assert decision.wait is not None
             assert case.ending.wait or timedelta(seconds=15) <= decision.wait <= timedelta(seconds=30)
-        decision = replace(case, run=replace(case.run, incompatible_for=DEPLOY_GRACE)).decision()
+        decision = replace(case, run=case.run._replace(incompatible_for=DEPLOY_GRACE)).decision()
         assert (decision.status, decision.attempts) == (Status.DEAD, case.run.attempts)
         assert decision.error == "words; so it was for 10m, on every try"
 
