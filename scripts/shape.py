@@ -15,7 +15,8 @@ LONGEST_FILE, MOST_FLAT, MOST_LAYERS, MOST_ARGUMENTS, MOST_HOPS = 300, 14, 10, 5
 def modules(folder: Path) -> dict[str, Path]:
     """Dotted names, as they are imported, to files."""
     found = {}
-    for path in sorted(folder.rglob("*.py")):
+    # What is compiled ahead is written by a program.
+    for path in sorted(path for path in folder.rglob("*.py") if path.parent.name != "compiled"):
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = path
     return found

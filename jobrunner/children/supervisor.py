@@ -8,19 +8,18 @@ import selectors
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
+from jobrunner.children.child_start import ChildStart
 from jobrunner.children.command_child import CommandLine, CommandProcess
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.messages import Importing, Report
-from jobrunner.children.process import Process, describe_exit
+from jobrunner.children.process import Process
 from jobrunner.children.process_groups import GroupFile
 from jobrunner.children.protocol import Handshake, OfChild, of_child, of_run
 from jobrunner.children.python_child import ChildPlan, ChildProcess
-from jobrunner.text import one_line
 
 _EXIT_SECONDS = 1.0
 _REAP_SECONDS = 5.0
@@ -28,12 +27,6 @@ _DYING_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 """If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
 (at a signal, at once)."""
-
-
-@dataclass(slots=True)
-class _Start:
-    module: str | None = None
-    error: str | None = None
 
 
 class Supervisor:
@@ -51,7 +44,7 @@ class Supervisor:
         # Each descriptor with what is called when it is ready.
         self._selector.register(self._wake_read, selectors.EVENT_READ, self._on_wake)
         self._woken.register(self._wake_read, select.POLLIN)
-        self._starting: dict[ChildProcess, _Start] = {}
+        self._starting: dict[ChildProcess, ChildStart] = {}
         self._all: dict[Process, None] = {}
         # What each channel is in the selector for. A missing one is not in it.
         self._interests: dict[ChildProcess, int] = {}
@@ -89,7 +82,7 @@ class Supervisor:
         child = ChildProcess(self._plan)
         # Its group is noted before it can start processes: it does not import anything until it gets the next message.
         self._watch(child)
-        self._starting[child] = _Start()
+        self._starting[child] = ChildStart()
 
     def start_command(self, line: CommandLine) -> CommandProcess:
         """Start a command; a later ``poll`` reports its end. Raises OSError when the host cannot start it."""
@@ -222,7 +215,7 @@ class Supervisor:
                 # It is dying or will be killed, so it must get no run.
                 self.idle.remove(child)
 
-    def _take_handshake(self, child: ChildProcess, start: _Start, message: OfChild | None) -> Iterator[Event]:
+    def _take_handshake(self, child: ChildProcess, start: ChildStart, message: OfChild | None) -> Iterator[Event]:
         if isinstance(message, Importing):
             start.module = message.module
         elif isinstance(message, Handshake):
@@ -290,7 +283,7 @@ class Supervisor:
             self._unwatch_channel(process)
             self._at_work.pop(process, None)
         if isinstance(process, ChildProcess) and process in self._starting:
-            yield StartFailed(_why_not_started(process, self._starting.pop(process)))
+            yield StartFailed(self._starting.pop(process).why_failed(process))
         elif isinstance(process, ChildProcess) and process in self.idle:
             self.idle.remove(process)
         else:
@@ -302,23 +295,3 @@ class Supervisor:
         """Undo ``watch``. Does nothing for a descriptor that is not watched."""
         with suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
-
-
-def _why_not_started(child: ChildProcess, start: _Start) -> str:
-    what = f"importing the handler module {start.module!r}" if start.module else "starting"
-    why = start.error or f"the child {describe_exit(child.exit_status)}"
-    # The error of a module may hold any characters. This text goes into a table, a log and a terminal.
-    return one_line(f"{what} failed: {why}")
-
-
-def discover(plan: ChildPlan, groups: GroupFile, start_limit_seconds: float) -> Ready | StartFailed:
-    """Start one child to get its handshake, and end it before this returns."""
-    supervisor = Supervisor(plan, groups, start_limit_seconds)
-    try:
-        supervisor.spawn()
-        while True:
-            for event in supervisor.poll(1.0):
-                if isinstance(event, Ready | StartFailed):
-                    return event
-    finally:
-        supervisor.close()

@@ -12,10 +12,10 @@ from itertools import zip_longest
 import click
 
 from jobrunner import names
+from jobrunner.children.discovery import discover
 from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile, state_problem
 from jobrunner.children.python_child import ChildPlan
-from jobrunner.children.supervisor import discover
 from jobrunner.cli import environment, streams
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
 from jobrunner.jobs.payload import Payload, check_match
