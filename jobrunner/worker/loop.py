@@ -171,11 +171,10 @@ class Loop:
             try:
                 if self._period.look(is_ready=is_ready, is_free=not self._hand.count(*AT_WORK_PHASES)):
                     self._pools.ask_soon()
-            except CannotListen as error:
-                self._note_outage(error)
-                self._period = self._budget
             except DatabaseUnavailable as error:
                 self._note_outage(error)
+                if isinstance(error, CannotListen):
+                    self._period = self._budget
 
     def _claim(self) -> None:
         """Claim as many runs as the pools have capacity for."""
@@ -213,13 +212,14 @@ class Loop:
         if not pool.types.policies or pool.ask_at > clock.elapsed():
             return
         policies, capacity = list(pool.types.policies.values()), pool.capacity()
-        room = capacity.claimable.runs(capacity.claimable.permits)
-        wanted = int(min(room, self._period.most_runs()))
+        wanted = int(min(capacity.claimable.runs(capacity.claimable.permits), self._period.most_runs()))
         if wanted > 0:
             request = Wanted(policies, wanted, capacity.claimable, capacity.limits)
-            # Every child has work, which goes on while another thread claims; or a write would hold this claim up.
-            is_better_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING)
-            if is_better_beside and self._claimer.ask(request):
+            # Set before the claim, because what happens meanwhile may be a reason to ask again soon.
+            pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
+            # Beside, if every child has work, which goes on meanwhile, or if a write would hold this claim up.
+            is_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING) > 0
+            if is_beside and self._claimer.ask(request):
                 self._asked_for = pool
                 return
             self._take_claimed(pool, self._claimer.take(request))
@@ -227,8 +227,8 @@ class Loop:
             self._grow(pool, spare)
 
     def _take_claimed(self, pool: Pool, claimed: Claimed) -> None:
-        if not claimed.may_be_more:
-            pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
+        if claimed.may_be_more:
+            pool.ask_at = 0.0
         self._dispatcher.take(claimed)
 
     def _grow(self, pool: Pool, spare: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from operator import attrgetter
 
 from jobrunner import clock
@@ -32,6 +33,7 @@ _MOST_AT_A_TIME = 512
 """Runs in one claim. The fixed cost of a claim is that of a hundred runs."""
 
 _seconds = attrgetter("seconds")
+_token = attrgetter("lease.token")
 
 
 class HandlerPool(Pool):
@@ -121,14 +123,16 @@ class HandlerPool(Pool):
         return PoolStep(started=started, prefetched=sum(map(len, given.values())) - len(started))
 
     def _startable(self) -> Iterator[RunInHand]:
-        """The waiting runs. The short ones come first, because a long run closes the queue that it joins.
+        """The waiting runs, claim by claim. In each the short ones come first: a long run closes the queue it joins.
 
         A run of a retired type is returned: an idle child may have other code than the first child.
         """
-        waiting = self._hand.in_phase(Phase.WAITING)
-        short = {job_type for job_type in self.types.policies if self._throughput.is_short(job_type)}
-        for job_types in (short, self.types.policies.keys() - short):
-            yield from (held for held in waiting if held.run.job_type in job_types)
+        known = self.types.policies
+        short = {job_type for job_type in known if self._throughput.is_short(job_type)}
+        for _, of_claim in groupby(self._hand.in_phase(Phase.WAITING), _token):
+            waiting = [held for held in of_claim if held.run.job_type in known]
+            yield from (held for held in waiting if held.run.job_type in short)
+            yield from (held for held in waiting if held.run.job_type not in short)
 
     def _start_on_idle_child(self, held: RunInHand) -> PrefetchQueue:
         child = self._supervisor.acquire()
