@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from harness import App, Commands, Database, wait_for
-from harness.handlers_rows import queue, run_of, status_of
+from harness.handlers_rows import queue, run_of, status_of, wait_until_running
 from harness.invariants import assert_consistent, insert_runs, statuses, wait_for_exit
 from harness.prefetch_jobs import ONE, QUICK, begun, ends, queue_head, warm_up
 from jobrunner.worker.finalizer import MOST_UNWRITTEN
@@ -85,6 +85,7 @@ def test_the_results_of_quick_runs_are_written_while_a_slow_run_follows_in_the_s
     head = queue_head(database, act="hold", path=str(app.path("go")))
     insert_runs(database, 20, "quick")
     tick = jobrunner.start("tick", env=ONE)
+    wait_until_running(database, head)
     wait_for(lambda: ends(database, quick) == {("succeeded", 1, 1): len(quick)}, 20, database.describe)
     assert status_of(database, head) == "running"
     app.release("go")

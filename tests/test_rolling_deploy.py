@@ -1,5 +1,7 @@
 """Two versions of an application on one database, as in every deploy: no run is lost or charged."""
 
+import os
+import signal
 from datetime import timedelta
 from pathlib import Path
 
@@ -135,13 +137,17 @@ def test_a_tick_whose_code_is_replaced_claims_no_more_of_the_types_that_changed(
         def changed(ctx: Context): pass
     """)
     held = queue(database, "wait_for", {"path": str(app.path("go"))})
-    tick = linger(jobrunner)
+    tick = linger(jobrunner, "--concurrency", "2")
     wait_until_running(database, held)
+    first = queue(database, "append")
+    wait_for_success(database, first)
     app.add("""
         @job("changed", max_attempts=1)
         async def changed(ctx: Context): pass
     """)
-    # A second child is started for them: it has the new code.
+    # Another child is started in its place: it has the new code.
+    (idle_pid,) = (line.pid for line in app.trace() if line.run_id == first)
+    os.kill(idle_pid, signal.SIGKILL)
     waiting = [queue(database, each) for each in ("gone", "changed", "gone")]
     wait_for(lambda: log_lines(jobrunner, "deploy"), describe="a line about the deploy")
     unchanged = queue(database, "append")
