@@ -46,7 +46,7 @@ class ClaimRequest:
 
 
 class Claim(NamedTuple):
-    """The claimed runs, most urgent first. ``permits`` is how many more permits of the host the tick may use."""
+    """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use."""
 
     runs: list[ClaimedRun]
     permits: int
@@ -107,15 +107,16 @@ def return_unstarted(connection: Connection, token: str, run_ids: Collection[int
 
 
 def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
-    """How many more permits the tick may use, how many runs it may claim in all, and how many of each type."""
+    """How many permits the tick may use, how many runs it may claim in all, and how many of each type."""
     values = {"owner": request.owner.name, "host": request.owner.host}
     held = {job_type: (count, mine) for job_type, count, mine in connection.execute(_HELD_BY_TYPE, values)}
     exempt = {*request.exempt_types, *(policy.job_type for policy in request.policies if policy.is_async)}
     counted = [counts for job_type, counts in held.items() if job_type not in exempt]
     in_use = sum(mine for _, mine in counted) if request.in_use is None else request.in_use
-    permits = max(0, request.permits - in_use - sum(count - mine for count, mine in counted))
+    # Without ``in_use``, which may be less by the time of the answer: other ticks count what this one holds now.
+    permits = max(0, request.permits - sum(count - mine for count, mine in counted))
     capacity = request.capacity or Capacity(permits=request.limit)
-    shared = min(request.limit, capacity.runs(permits))
+    shared = min(request.limit, capacity.runs(permits - in_use))
     limits = []
     for policy in request.policies:
         limit = request.limit if policy.is_async else shared

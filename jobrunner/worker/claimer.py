@@ -117,11 +117,11 @@ class Claimer:
         return self._take_answer(sent, answer)
 
     def ask(self, wanted: Wanted) -> bool:
-        """Send a claim in another thread; ``answer`` returns its runs later.
+        """Send a claim in another thread; ``answer`` returns its runs later. False means that there is no such thread.
 
-        False means that there is no such thread, or that the claim before has no answer yet.
+        No other claim may be sent meanwhile: the last answer says how many permits this tick may use.
         """
-        if self.is_asking() or not self._beside.is_usable():
+        if not self._beside.is_usable():
             return False
         self._sent = sent = self._prepare(wanted)
         self._beside.ask(sent.write)
@@ -169,7 +169,7 @@ class Claimer:
         if request.without_payload:
             raise answer
         self._note_failure(request, answer)
-        return Claimed([], request.in_use or 0, may_be_more=True)
+        return Claimed([], 0, may_be_more=True)
 
     def _request(self, wanted: Wanted) -> ClaimRequest:
         return ClaimRequest(
@@ -211,10 +211,9 @@ class Claimer:
         if claim.runs:
             self._database.hit("claim.committed")
         may_be_more = 0 < request.limit <= len(claim.runs)
-        permits = (request.in_use or 0) + claim.permits
         if request.without_payload:
-            return Claimed([], permits, may_be_more, unreadable=runs)
-        return Claimed(runs, permits, may_be_more)
+            return Claimed([], claim.permits, may_be_more, unreadable=runs)
+        return Claimed(runs, claim.permits, may_be_more)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""

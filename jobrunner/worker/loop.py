@@ -56,7 +56,7 @@ class Loop:
         self._stopper = Stopper(context, hand, self._pools, self._dispatcher, self._collector)
         self._outage = Outage()
         self._quarantine = Quarantine(hand, self._pools, self._claimer, self._dispatcher)
-        # The pool that a claim in another thread is for.
+        # The pool that the last claim in another thread was for.
         self._asked_for: Pool | None = None
 
     def run(self) -> None:
@@ -185,7 +185,8 @@ class Loop:
             return
         try:
             if not self._quarantine.claim():
-                for pool in self._pools:
+                # The pool of the last claim beside the loop comes last, so that it does not keep out the others.
+                for pool in sorted(self._pools, key=lambda pool: pool is self._asked_for):
                     self._claim_for(pool)
             self._outage.end()
         except DatabaseUnavailable as error:
@@ -205,11 +206,9 @@ class Loop:
                 self._outage.end()
         except DatabaseUnavailable as error:
             self._note_outage(error)
-        if not self._claimer.is_asking():
-            self._asked_for = None
 
     def _claim_for(self, pool: Pool) -> None:
-        if not pool.types.policies or pool.ask_at > clock.elapsed():
+        if not pool.types.policies or pool.ask_at > clock.elapsed() or self._claimer.is_asking():
             return
         policies, capacity = list(pool.types.policies.values()), pool.capacity()
         wanted = int(min(capacity.claimable.runs(capacity.claimable.permits), self._period.most_runs()))
