@@ -155,7 +155,9 @@ def put_to_silence(
             # Whoever had all its answers by then is content, or has what it says about the run or the schedule.
             assert code in (0, 1, 2, 69), (words, answers, stderr)
             if code == 69:
-                assert re.fullmatch(r"jobrunner: [^\n]* (no answer for \d+ s|did not answer in time)\n", stderr), (
+                # A lock may be held by the session of another command that was put to silence.
+                said = r"no answer for \d+ s|did not answer in time|holds a lock that is needed \([^\n]*\)"
+                assert re.fullmatch(rf"jobrunner: [^\n]* ({said})\n", stderr), (
                     words,
                     answers,
                     stderr,
