@@ -63,8 +63,8 @@ def trigger(jobrunner: Commands, database: Database, count: int = 1) -> list[int
 
 
 def make_due(database: Database) -> None:
-    """One slot of a minutely schedule, without a step of the clock: each owner keeps its run."""
-    values = [database.now() - timedelta(seconds=60)]
+    """One slot of a yearly schedule, without a step of the clock: each owner keeps its run."""
+    values = [database.now() - timedelta(days=366)]
     database.execute("UPDATE job_definitions SET last_slot_at = ?, next_run_at = NULL", values)
 
 
@@ -171,7 +171,7 @@ def test_overlap_replace_starts_the_new_run_after_the_old_one_has_ended(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
     payload = f'{{"path": "{app.path("go")}"}}'
-    add(jobrunner, "stubborn", "--overlap", "replace", "--payload", payload, cron="* * * * *")
+    add(jobrunner, "stubborn", "--overlap", "replace", "--payload", payload)
     old, waiting = trigger(jobrunner, database, 2)
     # As if slots had made them: what a person has asked for is not replaced.
     database.execute("UPDATE job_runs SET origin = 'slot'")

@@ -17,6 +17,7 @@ from jobrunner.store.statement import Source
 def source(statement: Executable, database: str) -> Source:
     """The statement for this database, with parameters by name. A list in an IN (...) must be part of it."""
     dialect = _dialect(database)
+    # Every statement has it, but the type of executables does not declare it.
     compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})  # type: ignore[attr-defined]
     kinds = {name: kind for name, each in compiled.binds.items() if (kind := _kind(each.type)) is not None}
     required = {name for name, each in compiled.binds.items() if each.required}
@@ -47,5 +48,6 @@ def _dialect(database: str) -> Dialect:
         return sqlite(paramstyle="named")
     from sqlalchemy.dialects.postgresql.psycopg import dialect as postgresql
 
+    # SQLAlchemy's dialects have no annotations.
     made: Dialect = postgresql()  # type: ignore[no-untyped-call]
     return made

@@ -77,7 +77,7 @@ _ENCODERS: dict[str, dict[str, Coder]] = {
     "postgresql": {"instant": aware, "json": json.dumps},
 }
 _ENCODERS_IN_ROWS: dict[str, dict[str, Coder]] = {
-    "sqlite": {"instant": microseconds, "json": json.dumps},
+    **_ENCODERS,
     "postgresql": {"instant": lambda instant: aware(instant).isoformat(), "json": json.dumps},
 }
 # psycopg reads JSON itself, with ``read_json``.

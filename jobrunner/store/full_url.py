@@ -64,6 +64,7 @@ def _label(url: URL) -> str:
 def _options(url: URL) -> dict[str, Any]:
     from sqlalchemy.dialects.postgresql.psycopg import dialect
 
+    # SQLAlchemy's dialects have no annotations.
     _, options = dialect().create_connect_args(url)  # type: ignore[no-untyped-call]
     return dict(options)
 

@@ -7,7 +7,6 @@ The library is the one that psycopg uses, so both understand the same connection
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from jobrunner.store import sockets
 from jobrunner.store.waits import Waits
 
 _CONNECTION_OK = 0
@@ -91,11 +91,8 @@ class _Limit:
         self._library.PQcancel(self._cancel, error, len(error))
 
     def _shut(self) -> None:
-        import socket
-
-        # A duplicate, because the descriptor may be closed and its number used again at this moment.
-        with suppress(OSError), socket.socket(fileno=os.dup(self._socket)) as connected:
-            connected.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            sockets.shut_down(self._socket)
 
 
 @cache

@@ -5,7 +5,6 @@ Both use its SQL words, its connection options and its ways to end a call that h
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Container
 from contextlib import closing, suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
+from jobrunner.store import sockets
 from jobrunner.store.waits import PROBE, Waits
 
 T = TypeVar("T")
@@ -187,15 +187,7 @@ def cancel(connection: Any, waits: Waits) -> None:
 
 
 def shut_down(connection: Any) -> None:
-    """Shut down the socket of a connection, which ends every wait on it. Any thread may call this.
-
-    A COMMIT to a stopped server ignores every timeout that could be set before.
-    """
-    import socket
-
-    try:
-        # A duplicate, because the descriptor may be closed and its number used again at this moment.
-        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as connected:
-            connected.shutdown(socket.SHUT_RDWR)
-    except Exception:  # noqa: BLE001 - it is closed already
-        return
+    """Shut down the socket of a connection, which ends every wait on it. Any thread may call this."""
+    # Whatever the driver raises: the connection is closed already.
+    with suppress(Exception):
+        sockets.shut_down(connection.pgconn.socket)

@@ -64,7 +64,8 @@ class Compiled:
     def __init__(self, source: Source, database: str) -> None:
         self.text = source.text
         self._literals = source.literals
-        self._encoders = [(name, encoder(kind, database)) for name, kind in source.encoded.items()]
+        encoders = ((name, encoder(kind, database)) for name, kind in source.encoded.items())
+        self._encoders = [(name, encode) for name, encode in encoders if encode is not None]
         columns = source.columns or ()
         self._names = None if source.columns is None else tuple(name for name, _ in columns)
         decoders = ((index, decoder(kind, database)) for index, (_, kind) in enumerate(columns))
@@ -77,7 +78,7 @@ class Compiled:
             return values
         parameters = {**self._literals, **values}
         for name, encode in self._encoders:
-            if name in values and encode is not None:
+            if name in values:
                 value = values[name]
                 parameters[name] = None if value is None else encode(value)
         return parameters

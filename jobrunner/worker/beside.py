@@ -77,8 +77,9 @@ class _Thread(TickThread):
         self._wake = wake
 
     def start(self) -> None:
-        self._watchdog.add(self._database)
         super().start()
+        # It makes no call before it is asked to. A thread that could not start is not watched.
+        self._watchdog.add(self._database)
 
     def close(self) -> None:
         self.asked.put(None)

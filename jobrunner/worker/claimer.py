@@ -147,8 +147,7 @@ class Claimer:
 
     def _prepare(self, wanted: Wanted) -> _Sent:
         request = self._request(wanted)
-        # Where writers starve each other, every write also renews the leases.
-        due = [held.lease for held in self._hand.due()] if self._database.waits_unfairly else []
+        due = self._hand.due_leases(self._database)
         self._returner.unanswered.add(request.token)
         self._hand.page.note_claim(request.token)
         return _Sent(request, due, self._config.lease)

@@ -136,8 +136,7 @@ class Finalizer:
         return True
 
     def _write(self, ends: list[tuple[Lease, AttemptResult]], database: Database) -> Answers:
-        # Where writers starve each other, every write also renews the leases.
-        due = [held.lease for held in self._hand.due()] if database.waits_unfairly else []
+        due = self._hand.due_leases(database)
         config = self._context.config
 
         def work(connection: Connection) -> tuple[Answers, Renewal]:

@@ -17,6 +17,7 @@ from jobrunner import clock
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.lifecycle import AttemptResult
 from jobrunner.model import ClaimedRun, Lease
+from jobrunner.store.database import Database
 from jobrunner.worker.attempt import Attempt
 from jobrunner.worker.phase import AT_WORK_PHASES, LAST_PHASES, MOVES, IllegalMove, Phase
 
@@ -199,6 +200,10 @@ class Hand:
         """The runs whose leases are to be renewed. The one with the oldest renewal is first."""
         with self._lock:
             return sorted(filter(self._is_renewable, self._by_lease.values()), key=_renewed_at)
+
+    def due_leases(self, database: Database) -> list[Lease]:
+        """The leases that a write should renew, too: none, unless writers starve each other in this database."""
+        return [held.lease for held in self.due()] if database.waits_unfairly else []
 
     def due(self) -> list[RunInHand]:
         """The runs whose leases a write of the main thread should renew, too."""

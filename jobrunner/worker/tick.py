@@ -15,7 +15,6 @@ from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log, internal_error
 from jobrunner.settings.config import Config
 from jobrunner.store import ticks
-from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.housekeeping import do_housekeeping
@@ -37,13 +36,12 @@ def tick(
     """Recover, expand, prune, run what is due; record the tick; return the counts of what was done.
 
     ``types`` None means all job types of this host. Opens its own transactions; ``watchdog`` ends calls that hang.
-    ``processes`` may have a child already; they are closed here. Raises SchemaMismatch before anything is written.
+    ``processes`` may have a child already; they are closed here. The caller has checked that the schema fits this code.
     Raises DatabaseUnavailable and HandlersUnavailable after it has finalized all that it could.
     """
     processes = processes or TickProcesses(config)
     try:
         with noting_stop_signals(processes.stop):
-            database.read(check_schema)
             context = TickContext(config, database, watchdog, log, processes.owner, processes.stop, types)
             return Tick(context, processes).run()
     finally:

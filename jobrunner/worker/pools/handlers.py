@@ -20,7 +20,7 @@ from jobrunner.worker.phase import Phase
 from jobrunner.worker.pools.pool import Pool, PoolCapacity, PoolStep, start_message
 from jobrunner.worker.pools.prefetch import PrefetchQueue
 from jobrunner.worker.pools.starts import ChildStarts
-from jobrunner.worker.pools.throughput import AHEAD_SECONDS, Throughput
+from jobrunner.worker.pools.throughput import AHEAD_SECONDS, INERTIA, Throughput
 
 _SLOW_FACTOR = 4
 _UNACCOUNTED_SECONDS = 2.0
@@ -170,7 +170,7 @@ class HandlerPool(Pool):
             # A handler may forge this time, so it is limited to what is possible.
             ended_at = min(max(report.ended_at, attempt.began_at), ended_at)
             if self._config.strict:
-                self._strict_seconds += (ended_at - attempt.began_at - self._strict_seconds) / 8
+                self._strict_seconds += (ended_at - attempt.began_at - self._strict_seconds) / INERTIA
             else:
                 self._throughput.learn(held.run.job_type, ended_at - attempt.began_at)
         if queue is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 AHEAD_SECONDS = 0.15
 """A prefetch queue holds about this much work, so that no run is kept from another host for longer."""
 MOST_IN_QUEUE = 256
-_INERTIA = 8
+INERTIA = 8
+"""A measured duration changes an estimate by one part in so many."""
 
 
 class Throughput:
@@ -19,8 +20,8 @@ class Throughput:
     def learn(self, job_type: str, seconds: float) -> None:
         """Note how long a run of this type took. A longer duration counts at once, a shorter one only gradually."""
         before = self._seconds.get(job_type, seconds)
-        self._seconds[job_type] = max(seconds, before + (seconds - before) / _INERTIA)
-        self._recent += (seconds - self._recent) / _INERTIA
+        self._seconds[job_type] = max(seconds, before + (seconds - before) / INERTIA)
+        self._recent += (seconds - self._recent) / INERTIA
 
     def expected_seconds(self, job_type: str) -> float:
         """How many seconds a run of this type will take; infinity if no duration is known yet."""
