@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -81,8 +81,8 @@ class Job(Generic[P, R]):
         """Raise BadPayload with the name of the argument unless the payload fits the handler's signature."""
         signature.check(self.function, payload)
 
-    def payload_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The payload that stands for these arguments. Raises PayloadMismatch for a positional one too many."""
+    def payload_of(self, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        """The payload that holds these arguments. Raises PayloadMismatch for a positional one too many."""
         return {**signature.named(self.function, args, kwargs), **kwargs}
 
     def using(
@@ -95,7 +95,7 @@ class Job(Generic[P, R]):
         timeout: Duration | None = None,
     ) -> JobWithOptions[P]:
         """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
-        return JobWithOptions(self, run_at, priority, idempotency_key, max_attempts, timeout)
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, max_attempts, timeout)
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -105,7 +105,7 @@ class Job(Generic[P, R]):
         checker knows them only in ``using``.
         """
         options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
-        return JobWithOptions(self, **options).enqueue(transaction, *args, **kwargs)
+        return JobWithOptions(self.name, self.payload_of, **options).enqueue(transaction, *args, **kwargs)
 
     def enqueue_many(
         self,

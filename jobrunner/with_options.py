@@ -5,6 +5,7 @@ A ParamSpec leaves no room for options beside the handler's own arguments, so th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
@@ -13,7 +14,6 @@ from jobrunner.durations import Duration
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
-    from jobrunner.registry import Job
 
 P = ParamSpec("P")
 
@@ -26,7 +26,8 @@ class JobWithOptions(Generic[P]):
     enqueued.
     """
 
-    job: Job[P, Any]
+    job_type: str
+    payload_of: Callable[P, dict[str, Any]]
     run_at: datetime | timedelta | None = None
     priority: int | None = None
     idempotency_key: str | None = None
@@ -43,8 +44,8 @@ class JobWithOptions(Generic[P]):
 
         return enqueue(
             transaction,
-            self.job.name,
-            self.job.payload_of(args, kwargs),
+            self.job_type,
+            self.payload_of(*args, **kwargs),
             run_at=self.run_at,
             priority=0 if self.priority is None else self.priority,
             idempotency_key=self.idempotency_key,
@@ -57,7 +58,7 @@ class JobWithOptions(Generic[P]):
         from jobrunner.enqueueing import Entry
 
         return Entry(
-            self.job.payload_of(args, kwargs),
+            self.payload_of(*args, **kwargs),
             run_at=self.run_at,
             priority=self.priority,
             idempotency_key=self.idempotency_key,
