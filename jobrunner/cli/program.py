@@ -15,6 +15,7 @@ _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
+    "stats": "stats",
     "apply": "apply",
     "schedule": "schedule.group",
     "completion": "completion",

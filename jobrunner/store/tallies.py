@@ -11,7 +11,7 @@ looked before, once all transactions that wrote at that time are over.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
@@ -94,7 +94,17 @@ def fold(connection: Connection) -> bool:
         "new_counting_after": None if is_done else after,
     }
     connection.execute(_SET_MARKS, following)
-    return upto < settled or (is_done and upto < marks.newest)
+    has_more: bool = upto < settled or (is_done and upto < marks.newest)
+    return has_more
+
+
+def count_attempts_of(connection: Connection, run_ids: Collection[int]) -> None:
+    """Count the attempts of runs that this transaction is about to delete, as far as they are not counted yet."""
+    given = {"given": [{"id": run_id} for run_id in run_ids]}
+    marks = connection.execute(Prepared("tallies.lock_counted_to"), given).one()
+    if marks.newest > marks.counted_to:
+        found = connection.execute(Prepared("tallies.ended_of_runs"), {**given, "after": marks.counted_to}).all()
+        _add(connection, "hour", _by_hour(found))
 
 
 def _by_hour(found: Iterable[Row]) -> dict[tuple[datetime, Key], Tally]:
@@ -130,18 +140,18 @@ def add_ends(connection: Connection, ends: Iterable[tuple[str, str]]) -> None:
 
 def compact(connection: Connection, limit: int = MOST_COMPACTED) -> int:
     """Make few tallies of many, and add them to the totals; how many rows it has read. Expects a write transaction."""
-    hours = _take(connection, "tallies.new", _HOURS_STAY, limit)
+    hours = _take(connection, Prepared("tallies.new"), _HOURS_STAY, limit)
     _add_to_totals(connection, hours)
     _add(connection, "hour", _merged(hours, lambda at: at), is_old=True)
-    days = _take(connection, "tallies.of_old_hours", _HOURS_TO_DAYS, limit)
+    days = _take(connection, Prepared("tallies.of_old_hours"), _HOURS_TO_DAYS, limit)
     _add(connection, "day", _merged(days, lambda at: at.replace(hour=0)), is_old=True)
     connection.execute(Prepared("tallies.delete_old_days"), {"before": -_DAYS_STAY.total_seconds()})
     return len(hours) + len(days)
 
 
-def _take(connection: Connection, statement: str, older_than: timedelta, limit: int) -> list[Row]:
+def _take(connection: Connection, statement: Prepared, older_than: timedelta, limit: int) -> list[Row]:
     """Delete the oldest of these rows, and return them."""
-    found = connection.execute(Prepared(statement), {"before": -older_than.total_seconds(), "limit": limit}).all()
+    found = connection.execute(statement, {"before": -older_than.total_seconds(), "limit": limit}).all()
     if found:
         connection.execute(_DELETE, {"given": [{"id": row.id} for row in found]})
     return found
@@ -180,12 +190,18 @@ def _total_of(row: Row) -> Tally:
     return Tally(ends=row.ends, waited=row.waited, ran=row.ran, waits=row.waits, runs=row.runs)
 
 
+def now(connection: Connection) -> datetime:
+    """The database's clock."""
+    instant: datetime = connection.execute(Prepared("tallies.clock")).scalar_one()
+    return instant
+
+
 def totals(connection: Connection) -> dict[Key, Tally]:
-    """All ends ever, exact. Their longest wait and run are not known: 0. Expects any transaction."""
+    """All ends ever, exact. Their longest wait and run are those of the last hours only. Expects any transaction."""
     together = defaultdict[Key, list[Tally]](list)
     for row in connection.execute(Prepared("tallies.every_end")):
         is_live = row.waits is None
-        together[_key_of(row)].append(_of_bins(row) if is_live else _total_of(row))
+        together[_key_of(row)].append(_of_bins(row) if is_live else _tally_of(row))
     return {key: sum_of(tallies) for key, tallies in together.items()}
 
 

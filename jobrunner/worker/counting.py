@@ -1,4 +1,4 @@
-"""Counting: adds the attempts that have ended to the tallies, at the end of a tick and before it prunes."""
+"""Counting: adds the attempts that have ended to the tallies, at the end of a tick."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from jobrunner.store import retention, tallies, ticks
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
-from jobrunner.worker.counting import count_ends
 
 _PRUNE_SECONDS = 1.0
 _FIRST_PRUNED, _MOST_PRUNED = 50, 500
@@ -20,8 +19,6 @@ def prune(context: TickContext) -> None:
     """Delete finished runs and ticks that are old enough, for a second at most."""
     if not context.database.write(ticks.take_prune_turn):
         return
-    # A run is deleted only when its attempts are counted.
-    count_ends(context)
     ends_at = clock.elapsed() + _PRUNE_SECONDS
     while context.database.write(tallies.compact) >= tallies.MOST_COMPACTED and clock.elapsed() < ends_at:
         pass

@@ -102,6 +102,11 @@ def fill_a_little(database: Database) -> None:
         database.execute(
             f"{insert}, finished_at) VALUES ('known', '{{}}', ?, 0, ?, ?, ?, ?)", [status, *[long_past] * 4]
         )
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome)"
+        " SELECT id, 1, 1, 't', 'w', 'h', run_at, run_at, 'succeeded' FROM job_runs WHERE finished_at IS NOT NULL"
+    )
+    database.execute("UPDATE job_state SET counting_to = 100")
     for number in range(1, 23):
         database.execute(
             f"{insert}, id, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Delete, Float, Integer, Select, bindparam, exists, select
+from sqlalchemy import Delete, Float, Integer, Select, bindparam, select
 
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, later
-from jobrunner.store.schema import job_attempts, job_events, job_runs, job_state, job_ticks
+from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks
 
 _TABLES = {"runs": job_runs, "ticks": job_ticks, "events": job_events}
 VARIANTS = {"old": [("ticks",), ("events",)], "delete": [(name,) for name in _TABLES]}
@@ -20,8 +20,7 @@ VARIANTS = {"old": [("ticks",), ("events",)], "delete": [(name,) for name in _TA
 
 def old_runs() -> Select[Any]:
     """Lock the oldest finished runs of a status, but for those of a list."""
-    columns, attempts, given = job_runs.c, job_attempts.c, rows("given", {"id": BigKey})
-    counted_to = select(job_state.c.counted_to).scalar_subquery()
+    columns, given = job_runs.c, rows("given", {"id": BigKey})
     return (
         select(columns.id)
         .where(
@@ -29,8 +28,6 @@ def old_runs() -> Select[Any]:
             columns.finished_at.is_not(None),
             columns.finished_at < _before(),
             columns.id.not_in(select(given.c.id)),
-            # Not before all of its attempts are in the tallies.
-            ~exists(select(attempts.id).where(attempts.run_id == columns.id, attempts.id > counted_to)),
         )
         .order_by(columns.finished_at)
         .limit(bindparam("limit", type_=Integer))

@@ -47,7 +47,7 @@ VARIANTS: dict[str, list[tuple[Any, ...]]] = {"begin_totals": [("postgresql",), 
 _ROW = {name: column.type for name, column in job_tallies.c.items() if name != "id"}
 _KEY = {name: job_totals.c[name].type for name in ("job_type", "outcome", "status")}
 _SUMS = {name: job_totals.c[name].type for name in ("ends", "waited", "ran", "waits", "runs")}
-_ZERO = literal_column("0.0")
+_ZERO: ColumnElement[Any] = literal_column("0.0")
 
 
 def marks() -> Select[Any]:
@@ -76,7 +76,27 @@ def ended() -> Select[Any]:
     return _counted(attempt > bindparam("after", type_=BigKey), attempt <= bindparam("upto", type_=BigKey))
 
 
-def ended_since_counted() -> Select[Any]:
+def clock() -> Select[Any]:
+    """The database's clock."""
+    return select(now().label("now"))
+
+
+def ended_of_runs() -> Select[Any]:
+    """The same of the attempts of a list of runs."""
+    given, attempts = rows("given", {"id": BigKey}), job_attempts.c
+    # Not with the index of the ids, which would read all later attempts.
+    later_ones = attempts.id + literal_column("0") > bindparam("after", type_=BigKey)
+    return _counted(attempts.run_id.in_(select(given.c.id)), later_ones)
+
+
+def lock_counted_to() -> Select[Any]:
+    """Lock how far the attempts are counted, so that no other transaction counts; and the newest of a list of runs."""
+    given, attempts = rows("given", {"id": BigKey}), job_attempts.c
+    newest = select(func.coalesce(func.max(attempts.id), 0)).where(attempts.run_id.in_(select(given.c.id)))
+    return select(job_state.c.counted_to, newest.scalar_subquery().label("newest")).with_for_update(of=job_state)
+
+
+def _ended_since_counted() -> Select[Any]:
     """The same of all attempts that are in no tally yet."""
     return _counted(job_attempts.c.id > select(job_state.c.counted_to).scalar_subquery())
 
@@ -226,7 +246,7 @@ def _is_of(given: FromClause) -> ColumnElement[bool]:
 
 def since() -> CompoundSelect[Any]:
     """The tallies of a time and later, and the attempts that are in none yet, in one statement."""
-    columns, live = job_tallies.c, ended_since_counted().subquery("live").c
+    columns, live = job_tallies.c, _ended_since_counted().subquery("live").c
     instant = bindparam("since", type_=UtcTime())
     no_bin = cast(null(), Integer)
     names = [name for name in _ROW if name not in ("span", "waits", "runs", "is_in_totals")]
@@ -249,14 +269,23 @@ def since() -> CompoundSelect[Any]:
 
 def every_end() -> CompoundSelect[Any]:
     """All ends ever, in one statement, so that none is missed or counted twice while another transaction counts."""
-    new, live = job_tallies.c, ended_since_counted().subquery("live").c
+    new, live = job_tallies.c, _ended_since_counted().subquery("live").c
+    longest = ("longest_wait", "longest_run")
     no_bin = cast(null(), Integer)
     return union_all(
-        select(*(job_totals.c[name] for name in (*_KEY, *_SUMS)), no_bin.label("wait_bin"), no_bin.label("run_bin")),
-        select(*(new[name] for name in (*_KEY, *_SUMS)), no_bin, no_bin).where(new.is_in_totals == literal_column("0")),
+        select(
+            *(job_totals.c[name] for name in (*_KEY, *_SUMS)),
+            *(_ZERO.label(name) for name in longest),
+            no_bin.label("wait_bin"),
+            no_bin.label("run_bin"),
+        ),
+        select(*(new[name] for name in (*_KEY, *_SUMS, *longest)), no_bin, no_bin).where(
+            new.is_in_totals == literal_column("0")
+        ),
         select(
             *(live[name] for name in (*_KEY, "ends", "waited", "ran")),
             *(cast(null(), new[name].type) for name in ("waits", "runs")),
+            *(live[name] for name in longest),
             live.wait_bin,
             live.run_bin,
         ),
