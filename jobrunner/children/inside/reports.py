@@ -82,8 +82,8 @@ def not_begun(start: StartRun) -> Report:
     return Report(start.run_id, NOT_BEGUN)
 
 
-def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Report | None:
-    """The report of a run whose handler cannot be called. None means that it can be called.
+def arguments_of(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Mapping[str, Any] | Report:
+    """The arguments that a run's handler is called with, or the report of a run whose handler cannot be called.
 
     The outcome is ``incompatible`` if another version of the code may run it: perhaps a deploy is under way.
     """
@@ -91,12 +91,11 @@ def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Re
         error = "no handler of this name and kind"
         return Report(start.run_id, "incompatible", error_type="unknown_type", error=error)
     try:
-        job.check(start.payload)
+        return job.arguments(start.payload)
     except PayloadMismatch as error:
         return Report(start.run_id, "incompatible", error_type="bad_payload", error=str(error))
     except BadPayload as error:
         return Report(start.run_id, "discarded", error_type="bad_payload", error=str(error))
-    return None
 
 
 def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
