@@ -69,7 +69,7 @@ def check(function: Function, payload: Mapping[str, Any]) -> None:
 
 def decoded(function: Function, payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keyword arguments for the handler, made from the payload. Raises like ``check``."""
-    return _converted(_read(function), payload, lambda argument: argument.decode)
+    return _converted(_read(function), payload, to_json=False)
 
 
 def encoded(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ def encoded(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, An
 
     Raises PayloadMismatch with the argument that does not fit, or BadPayload.
     """
-    return _converted(_read(function), arguments, lambda argument: argument.encode)
+    return _converted(_read(function), arguments, to_json=True)
 
 
 def encoded_early(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -85,7 +85,7 @@ def encoded_early(function: Function, arguments: Mapping[str, Any]) -> Mapping[s
 
     An annotation may name what the module defines later. Its argument is neither checked nor converted.
     """
-    return _converted(_read_early(function), arguments, lambda argument: argument.encode)
+    return _converted(_read_early(function), arguments, to_json=True)
 
 
 def resolve(function: Function) -> None:
@@ -97,7 +97,6 @@ def resolve(function: Function) -> None:
 class _Argument:
     """``decode`` makes the handler's value from JSON, and ``encode`` the reverse. None: the value stays as it is."""
 
-    is_required: bool
     hint: Any
     fits: Callable[[Any], bool]
     decode: _Convert | None = None
@@ -115,11 +114,10 @@ class _Signature:
     context: str | None
     others: _Argument | None
     arguments: Mapping[str, _Argument]
+    required: Sequence[str]
 
 
-def _converted(
-    taken: _Signature, given: Mapping[str, Any], conversion: Callable[[_Argument], _Convert | None]
-) -> Mapping[str, Any]:
+def _converted(taken: _Signature, given: Mapping[str, Any], *, to_json: bool) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         # A row that was inserted by hand has not been checked before.
         raise BadPayload(f"the payload must be a JSON object, not {type(given).__name__}")
@@ -130,10 +128,10 @@ def _converted(
             raise PayloadMismatch(f"unexpected argument {name!r}; the handler takes {_listed(list(taken.arguments))}")
         if not argument.fits(value):
             raise PayloadMismatch(f"argument {name!r} must be {_shown(argument.hint)}, not {type(value).__name__}")
-        if convert := conversion(argument):
+        if convert := argument.encode if to_json else argument.decode:
             changed[name] = convert(name, value)
-    for name, expected in taken.arguments.items():
-        if expected.is_required and name not in given:
+    for name in taken.required:
+        if name not in given:
             raise PayloadMismatch(f"missing argument {name!r}")
     return {**given, **changed} if changed else given
 
@@ -162,34 +160,34 @@ def _read_early(function: Function) -> _Signature:
     others = [read.pop(each.name) for each in parameters if each.kind is Parameter.VAR_KEYWORD]
     # A keyword with the name of the context parameter is an error, unless that parameter is positional only.
     context = None if first.kind is Parameter.POSITIONAL_ONLY else first.name
-    signature = _Signature(context, others[0] if others else None, read)
+    required = [each.name for each in parameters if each.name in read and each.default is Parameter.empty]
+    signature = _Signature(context, others[0] if others else None, read, required)
     if not any(each.unresolved for each in (*read.values(), *others)):
         _known[function] = signature
     return signature
 
 
 def _read_argument(function: Function, parameter: Parameter) -> _Argument:
-    is_required = parameter.default is Parameter.empty
     if parameter.annotation is Parameter.empty:
-        return _Argument(is_required, None, ANYTHING.fits)
+        return _Argument(None, ANYTHING.fits)
     try:
         hint = _hint_of(function, parameter)
     except Exception as error:  # noqa: BLE001 - users write the annotations
-        return _Argument(is_required, None, ANYTHING.fits, unresolved=f"{type(error).__name__}: {error}")
+        return _Argument(None, ANYTHING.fits, unresolved=f"{type(error).__name__}: {error}")
     if found := plain(hint):
-        return _Argument(is_required, hint, found.fits, _by_value(found.widen))
+        return _Argument(hint, found.fits, _by_value(found.widen))
     from jobrunner.jobs.conversion import Converter, Unsupported
 
     try:
         converter = Converter(hint, _shown(hint))
     except NameError as error:
-        return _Argument(is_required, None, ANYTHING.fits, unresolved=f"NameError: {error}")
+        return _Argument(None, ANYTHING.fits, unresolved=f"NameError: {error}")
     except Unsupported as error:
         raise ConfigurationError(
             f"the parameter {parameter.name!r} of the handler {_name_of(function)} is {_shown(hint)}, which a payload"
             f" cannot hold: {error}"
         ) from None
-    return _Argument(is_required, hint, ANYTHING.fits, converter.decode, converter.encode)
+    return _Argument(hint, ANYTHING.fits, converter.decode, converter.encode)
 
 
 def _by_value(widen: Callable[[Any], Any] | None) -> _Convert | None:
