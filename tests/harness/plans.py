@@ -103,8 +103,9 @@ def fill_a_little(database: Database) -> None:
             f"{insert}, finished_at) VALUES ('known', '{{}}', ?, 0, ?, ?, ?, ?)", [status, *[long_past] * 4]
         )
     database.execute(
-        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome)"
-        " SELECT id, 1, 1, 't', 'w', 'h', run_at, run_at, 'succeeded' FROM job_runs WHERE finished_at IS NOT NULL"
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, outcome, started_at,"
+        " finished_at) SELECT id, 1, 1, 't', 'w', 'h', 'succeeded', run_at, run_at FROM job_runs"
+        " WHERE finished_at IS NOT NULL"
     )
     database.execute("UPDATE job_state SET counting_to = 100")
     for number in range(1, 23):
