@@ -66,7 +66,7 @@ class ServerConnection(Connection):
     database = "postgresql"
     wire: ServerWire
 
-    def __init__(self, options: Mapping[str, Any], waits: Waits) -> None:
+    def __init__(self, options: Mapping[str, Any], waits: Waits, schema: str | None) -> None:
         try:
             driver: psycopg.Connection[Any] = psycopg.connect(
                 **{**options, **raw_driver.connection_options(waits, given=options)}, context=_adapters()
@@ -74,6 +74,7 @@ class ServerConnection(Connection):
         except errors.Error as error:
             raise DriverError(error, is_gone=True) from error
         super().__init__(driver, waits, errors.Error)
+        self.schema = schema
         self.wire = ServerWire(driver, waits)
         self._cursor = driver.cursor()
         # One message, so that the limits cost no round trip. The level is set, because a role or database may have a
