@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Executable
 
 
+_KEEP_THEIR_PLANS = frozenset(
+    {"finalize.succeed", "finalize.locked", "finalize.record", "finalize.leave", "holding.renew"}
+)
+"""Statements that read runs by their ids only: one plan serves them whatever the tables have grown to."""
+
+
 class Prepared(NamedTuple):
     """A statement of ``store/statements``: "module.function", and the arguments of the function."""
 
@@ -60,10 +66,14 @@ class Row(tuple[Any, ...]):
 
 
 class Compiled:
-    """A statement for one database: its text, what encodes its parameters, and what decodes its rows."""
+    """A statement for one database: its text, what encodes its parameters, and what decodes its rows.
 
-    def __init__(self, source: Source, database: str) -> None:
+    ``keeps_plan``: a server may plan it once for the whole session.
+    """
+
+    def __init__(self, source: Source, database: str, *, keeps_plan: bool = False) -> None:
         self.text = source.text
+        self.keeps_plan = keeps_plan
         self._literals = source.literals
         encoders = ((name, encoder(kind, database)) for name, kind in source.encoded.items())
         self._encoders = [(name, encode) for name, encode in encoders if encode is not None]
@@ -113,7 +123,8 @@ def compiled(statement: Statement, database: str, schema: str | None = None) -> 
     Build a statement of Core once, since it is compiled for each object.
     """
     source = _source(statement, database)
-    return Compiled(source._replace(text=qualified(source.text, schema)), database)
+    keeps_plan = isinstance(statement, Prepared) and statement.name in _KEEP_THEIR_PLANS
+    return Compiled(source._replace(text=qualified(source.text, schema)), database, keeps_plan=keeps_plan)
 
 
 def _source(statement: Statement, database: str) -> Source:
