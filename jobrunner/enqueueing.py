@@ -12,8 +12,9 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.limits import whole_number
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, declared, parse_timeout, whole_number
+from jobrunner.jobs.policy import check_declared, declared, parse_timeout
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.callers import Transaction, connection_of_caller

@@ -59,10 +59,12 @@ CREATE TABLE job_runs (
     CONSTRAINT job_runs_status CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'dead', 'cancelled')),
   priority {small_number} NOT NULL,
   run_at {time} NOT NULL,
+  turn_at {turn},
   scheduled_for {time},
   origin VARCHAR(20),
   start_deadline_at {time},
   concurrency_key VARCHAR(300),
+  gate VARCHAR(300) NOT NULL DEFAULT '',
   idempotency_key VARCHAR(500),
   attempts INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER,
@@ -106,10 +108,12 @@ CREATE UNIQUE INDEX job_runs_key_running ON job_runs (concurrency_key)
   WHERE lease_token IS NOT NULL AND concurrency_key IS NOT NULL;
 CREATE INDEX job_runs_deadline ON job_runs (start_deadline_at)
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
-CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_quarantined ON job_runs (job_type, priority DESC, run_at, id)
+CREATE INDEX job_runs_claim ON job_runs (job_type, gate, turn_at, run_at, id) WHERE status IN ('queued', 'failed');
+CREATE INDEX job_runs_quarantined ON job_runs (job_type, turn_at, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
-CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
+CREATE INDEX job_runs_due ON job_runs (run_at)
+  WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = '';
+CREATE INDEX job_runs_gated ON job_runs (job_type, gate) WHERE lease_token IS NOT NULL AND gate <> '';
 CREATE INDEX job_runs_lease ON job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
 CREATE TABLE job_keys (
@@ -134,6 +138,30 @@ CREATE TABLE job_types (
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
   CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
 ){storage};
+CREATE TABLE job_limits (
+  job_type VARCHAR(200) NOT NULL,
+  max_running INTEGER,
+  rate VARCHAR(50),
+  burst INTEGER,
+  concurrency_key VARCHAR(1000),
+  max_running_per_key INTEGER,
+  rate_per_key VARCHAR(50),
+  burst_per_key INTEGER,
+  spent_until {time},
+  opens_at {time},
+  asked_at {time},
+  CONSTRAINT job_limits_pkey PRIMARY KEY (job_type)
+){storage};
+CREATE TABLE job_gates (
+  job_type VARCHAR(200) NOT NULL,
+  gate VARCHAR(300) NOT NULL,
+  turn_at {instant},
+  spent_until {time},
+  opens_at {time},
+  CONSTRAINT job_gates_pkey PRIMARY KEY (job_type, gate)
+){storage};
+CREATE INDEX job_gates_turn ON job_gates (job_type, turn_at) WHERE turn_at IS NOT NULL;
+CREATE INDEX job_gates_opens ON job_gates (job_type, opens_at) WHERE turn_at IS NOT NULL AND opens_at IS NOT NULL;
 CREATE TABLE job_attempts (
   id {identity},
   run_id {key} NOT NULL,
@@ -184,10 +212,7 @@ CREATE INDEX job_events_definition_id ON job_events (definition_id);
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
 # has a lease_token: said so where no index but the one that is meant may serve.
-VIEWS = """
-CREATE VIEW job_claimable AS
-  SELECT id, job_type, priority, run_at, lease_expiries, releases FROM job_runs
-  WHERE status IN ('queued', 'failed') AND run_at <= {now}
+CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
     AND (start_deadline_at IS NULL OR start_deadline_at > {now})
     AND (concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM job_runs other
@@ -196,7 +221,29 @@ CREATE VIEW job_claimable AS
         AND NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))));
+            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))"""
+VIEWS = """
+CREATE VIEW job_claimable AS
+  SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM job_runs
+  WHERE gate = '' AND {claimable};
+CREATE VIEW job_gated AS
+  SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM job_runs
+  WHERE gate <> '' AND {claimable};
+-- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
+CREATE VIEW job_open_limits AS
+  SELECT job_type, max_running_per_key, asked_at IS NULL OR asked_at <= {now} - {ten_minutes} AS is_stale
+  FROM job_limits
+  WHERE asked_at IS NULL OR asked_at <= {now} - {ten_minutes}
+    OR ((opens_at IS NULL OR opens_at <= {now})
+      AND (max_running IS NULL OR max_running > (SELECT count(*) FROM job_runs
+        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
+CREATE VIEW job_open_gates AS
+  SELECT job_gates.job_type, job_gates.gate FROM job_open_limits
+  JOIN job_gates ON job_gates.job_type = job_open_limits.job_type AND job_gates.turn_at IS NOT NULL
+  WHERE is_stale OR ((opens_at IS NULL OR opens_at <= {now})
+    AND (max_running_per_key IS NULL OR max_running_per_key > (SELECT count(*) FROM job_runs
+      WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate
+        AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
 CREATE VIEW job_overdue AS
   SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM job_runs
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
@@ -210,6 +257,8 @@ CREATE VIEW job_recoverable AS
   WHERE status = 'running' AND (locked_until <= {now} OR locked_until > {now} + {ten_minutes});
 CREATE VIEW job_due AS
   SELECT 'claim' AS kind, id, run_at AS due_at FROM job_claimable
+  UNION ALL SELECT 'claim', id, run_at FROM job_open_gates
+    JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
   UNION ALL SELECT 'expand', id, next_run_at FROM job_expandable
   UNION ALL SELECT 'recover', id, NULL FROM job_recoverable
   UNION ALL SELECT 'expire', id, start_deadline_at FROM job_overdue;
@@ -222,8 +271,19 @@ CREATE VIEW job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("events", "ticks", "attempts", "types", "locks", "keys", "runs", "definitions", "state")
-VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "claimable")
+NAMES = ("events", "ticks", "attempts", "gates", "limits", "types", "locks", "keys", "runs", "definitions", "state")
+VIEW_NAMES = (
+    "stuck",
+    "dead",
+    "due",
+    "overdue",
+    "recoverable",
+    "expandable",
+    "open_gates",
+    "open_limits",
+    "gated",
+    "claimable",
+)
 
 
 def upgrade() -> None:
@@ -232,7 +292,7 @@ def upgrade() -> None:
     _run(_checked(TABLES, name), words)
     for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
         op.execute(statement)
-    _run(VIEWS, words)
+    _run(VIEWS, {**words, "claimable": CLAIMABLE.format(**words)})
 
 
 def _checked(script: str, dialect_name: str) -> str:

@@ -43,6 +43,18 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
             )
 
 
+def check_names(function: Callable[..., Any], names: Collection[str]) -> None:
+    """Raise ConfigurationError unless the function takes arguments of all these names, as a concurrency_key needs."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    for name in names:
+        if not takes_any and name not in (parameter.name for parameter in parameters):
+            handler = getattr(function, "__name__", "the handler")
+            raise ConfigurationError(
+                f"the concurrency_key of the handler {handler} names {name!r}, which it does not take"
+            )
+
+
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
     """Raise PayloadMismatch with the argument that does not fit, or BadPayload if the payload is no JSON object."""
     _check(_signature_of(function), payload)

@@ -118,7 +118,11 @@ class Loop:
         if not self._may_claim():
             return False
         waits = self._outage.error is not None or self._period.is_open_ended
-        return any(pool.capacity().is_usable and (waits or pool.ask_at <= clock.elapsed()) for pool in self._pools)
+        return any(
+            pool.capacity().is_usable
+            and (waits or pool.ask_at <= clock.elapsed() or self._period.lasts_until(pool.opens_at))
+            for pool in self._pools
+        )
 
     def _may_claim(self) -> bool:
         return (
@@ -226,6 +230,9 @@ class Loop:
             self._grow(pool, spare)
 
     def _take_claimed(self, pool: Pool, claimed: Claimed) -> None:
+        pool.opens_at = None if claimed.opens_in is None else clock.elapsed() + claimed.opens_in
+        if pool.opens_at is not None:
+            pool.ask_at = min(pool.ask_at, pool.opens_at)
         if claimed.may_be_more:
             pool.ask_at = 0.0
         self._dispatcher.take(claimed)

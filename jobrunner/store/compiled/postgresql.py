@@ -44,665 +44,1015 @@ WHERE job_types.max_waiting IS NOT NULL""",
         {},
         (('max_waiting', None), ('when_full', None)),
     ),
-    ('claims.claim', (1, False, False)): (
+    ('claims.claim', (1, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (1, True, False)): (
+    ('claims.claim', (1, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (2, False, False)): (
+    ('claims.claim', (2, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (2, True, False)): (
+    ('claims.claim', (2, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (3, False, False)): (
+    ('claims.claim', (3, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (3, True, False)): (
+    ('claims.claim', (3, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (4, False, False)): (
+    ('claims.claim', (4, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (4, True, False)): (
+    ('claims.claim', (4, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (5, False, False)): (
+    ('claims.claim', (5, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (5, True, False)): (
+    ('claims.claim', (5, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (6, False, False)): (
+    ('claims.claim', (6, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (6, True, False)): (
+    ('claims.claim', (6, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (7, False, False)): (
+    ('claims.claim', (7, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (7, True, False)): (
+    ('claims.claim', (7, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (8, False, False)): (
+    ('claims.claim', (8, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (8, True, False)): (
+    ('claims.claim', (8, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (9, False, False)): (
+    ('claims.claim', (9, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (9, True, False)): (
+    ('claims.claim', (9, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (10, False, False)): (
+    ('claims.claim', (10, False, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_9)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_9)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (10, True, False)): (
+    ('claims.claim', (10, True, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_9)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = %(type_9)s::VARCHAR AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.priority, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (1, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (2, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (3, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (4, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (5, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (6, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (7, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (8, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (9, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (10, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = %(type_9)s::VARCHAR AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN job_gated ON job_gated.id = gated.id FOR NO KEY UPDATE OF job_gated SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_now(), started_at=jobrunner_now(), heartbeat_at=jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.gate, job_runs.payload, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.turn_at, job_runs.run_at, job_runs.scheduled_for, job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.held_by_type', ()): (
         """SELECT job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (job_runs.locked_by = %(owner)s::VARCHAR) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END) AS sum_1
@@ -733,7 +1083,7 @@ WHERE job_runs.status = 'running' AND job_runs.lease_token = %(token)s::VARCHAR"
 (SELECT job_runs.id AS id
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
- UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_now() END, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT held.id
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_now() END, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING job_runs.id""",
         {'attempts_1': 1},
         {},
@@ -744,7 +1094,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING job_runs.id""",
 (SELECT job_runs.id AS id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' AND job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
- UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_now() END, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT held.id
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_now() END, updated_at=jobrunner_now() WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING job_runs.id""",
         {'attempts_1': 1},
         {'given': (('id', None),)},
@@ -1108,7 +1458,7 @@ WHERE job_attempts.worker = %(worker)s::VARCHAR AND job_attempts.error_type IS D
         (('run_id', None), ('lease_token', None)),
     ),
     ('finalize.leave', ()): (
-        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
         (),
@@ -1147,7 +1497,7 @@ FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_
 recorded AS
 (INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
 FROM held)
- UPDATE job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_now() FROM held WHERE job_runs.id = held.id RETURNING job_runs.id, held.lease_token, job_runs.job_type, job_runs.attempts, job_runs.run_at""",
+ UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_now() FROM held WHERE job_runs.id = held.id RETURNING job_runs.id, held.lease_token, job_runs.job_type, job_runs.attempts, job_runs.run_at""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
@@ -1202,6 +1552,247 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING job_runs.id""",
         {},
         (('id', None),),
     ),
+    ('limits.admit', (0,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE job_runs SET gate='all' WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.gate, job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (1,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE job_runs SET gate=substr(CAST(jsonb_build_array(job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.gate, job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (2,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE job_runs SET gate=substr(CAST(jsonb_build_array(job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.gate, job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (3,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE job_runs SET gate=substr(CAST(jsonb_build_array(job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.gate, job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.at_work', ()): (
+        """SELECT job_runs.job_type, count(*) AS count_1
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN job_runs ON job_runs.job_type = given.job_type
+WHERE job_runs.lease_token IS NOT NULL AND job_runs.gate != '' GROUP BY job_runs.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('count', None)),
+    ),
+    ('limits.behind_open_gate', ()): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = %(of_type)s::VARCHAR AND job_gated.gate = 'all' AND (EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates
+WHERE job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.declare', ('postgresql',)): (
+        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.declared', ()): (
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key
+FROM job_limits""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+    ),
+    ('limits.delete_gates', ()): (
+        """DELETE FROM job_gates WHERE (job_gates.job_type, job_gates.gate) IN (SELECT given.job_type, given.gate
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300))) AS given)""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
+    ('limits.enter', ('postgresql',)): (
+        """INSERT INTO job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('limits.first_run_of_each', (False,)): (
+        """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT %(param_1)s::INTEGER) AS run_id
+FROM job_gates
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now()) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY job_gates.turn_at
+ LIMIT %(limit)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_run_of_each', (True,)): (
+        """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT %(param_1)s::INTEGER) AS run_id
+FROM job_gates
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now()) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY job_gates.turn_at
+ LIMIT %(limit)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_runs', (False,)): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = %(of_type)s::VARCHAR AND job_gated.gate = 'all' AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.first_runs', (True,)): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = %(of_type)s::VARCHAR AND job_gated.gate = 'all' AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.forget', ()): (
+        """DELETE FROM job_limits WHERE job_limits.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.forget_gates', ()): (
+        """DELETE FROM job_gates WHERE job_gates.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.is_waited_for', ()): (
+        """SELECT job_gates.gate
+FROM job_gates
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.lock', ()): (
+        """WITH free AS
+(SELECT job_limits.job_type AS job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN job_limits ON job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
+ UPDATE job_limits SET asked_at=jobrunner_now() WHERE job_limits.job_type IN (SELECT free.job_type
+FROM free) RETURNING job_limits.job_type, job_limits.spent_until, jobrunner_now() AS now""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.next_opening', ()): (
+        """SELECT min(job_gates.opens_at) AS opens_at, jobrunner_now() AS now
+FROM job_gates
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND job_gates.opens_at > jobrunner_now()""",
+        {},
+        {},
+        (('opens_at', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.old_gates', ()): (
+        """SELECT job_gates.job_type, job_gates.gate
+FROM job_gates
+WHERE job_gates.turn_at IS NULL AND NOT (job_gates.spent_until IS NOT NULL AND job_gates.spent_until > jobrunner_now())
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('limits.open_gates', ()): (
+        """SELECT job_open_gates.gate
+FROM job_open_gates
+WHERE job_open_gates.job_type = %(of_type)s::VARCHAR
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.release', ()): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.job_type = %(of_type)s::VARCHAR AND job_runs.gate > '' AND job_runs.status IN ('queued', 'failed')
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.reopen', ()): (
+        """UPDATE job_gates SET opens_at=NULL WHERE job_gates.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.settle', ()): (
+        """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+        {'param_1': 1},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.settle_types', ()): (
+        """UPDATE job_limits SET spent_until=coalesce(given.spent_until, job_limits.spent_until), opens_at=coalesce(given.opens_at, job_limits.opens_at) FROM (SELECT job_type, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE job_limits.job_type = given.job_type""",
+        {},
+        {'given': (('job_type', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.take', ('postgresql',)): (
+        """INSERT INTO job_limits (job_type, asked_at) VALUES (%(of_type)s::VARCHAR, jobrunner_now()) ON CONFLICT DO NOTHING RETURNING job_limits.job_type, job_limits.spent_until, jobrunner_now() AS now""",
+        {},
+        {},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
 FROM job_ticks
@@ -1210,14 +1801,15 @@ FROM job_expandable) AS is_expandable, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
-WHERE releases >= 0) AS run_at, (SELECT min(job_runs.run_at) AS min_3
+WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates) AS is_gate_open, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > jobrunner_now() AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > jobrunner_now()) AS next_slot_at, jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET application=%(its_application)s::VARCHAR, listening_at=jobrunner_now(), types=%(its_types)s::VARCHAR WHERE job_ticks.id = %(tick_id)s::BIGINT""",
@@ -1342,7 +1934,7 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1354,11 +1946,11 @@ WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1370,15 +1962,15 @@ WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1390,19 +1982,19 @@ WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1414,23 +2006,23 @@ WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1442,27 +2034,27 @@ WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1474,31 +2066,31 @@ WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1510,35 +2102,35 @@ WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1550,39 +2142,39 @@ WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_8)s::INTEGER) AS anon_9) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1594,43 +2186,43 @@ WHERE job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job_claimable.priori
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_8)s::INTEGER) AS anon_9 UNION ALL SELECT anon_10.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT %(limit_9)s::INTEGER) AS anon_10) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1662,7 +2254,8 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= (jobrunner_now() + m
         """SELECT (SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
 WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
-FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_expandable.id
+FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates)) OR (EXISTS (SELECT job_expandable.id
 FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
 FROM job_recoverable)) AS is_due""",
         {},

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Float,
     Insert,
     Integer,
@@ -29,7 +30,7 @@ from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
 from jobrunner.store.versions import VERSION_TABLE
-from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
+from jobrunner.store.views import job_claimable, job_expandable, job_open_gates, job_overdue, job_recoverable
 
 VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
 _PRUNE_EVERY = timedelta(minutes=10)
@@ -59,7 +60,13 @@ def close() -> Update:
 def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or claim."""
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
-    return select(or_(earliest_claimable().is_not(None), earliest_overdue().is_not(None), *others).label("is_due"))
+    earliest = (earliest_claimable().is_not(None), earliest_overdue().is_not(None))
+    return select(or_(*earliest, is_any_gate_open(), *others).label("is_due"))
+
+
+def is_any_gate_open() -> ColumnElement[bool]:
+    """Whether a run that waits behind a gate can be claimed."""
+    return exists(select(job_open_gates.c.gate))
 
 
 def first_overdue() -> Select[Any]:
@@ -87,7 +94,7 @@ def claimable(type_count: int) -> Select[Any]:
         # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
         select(columns.id)
         .where(columns.job_type == bindparam(f"type_{index}"))
-        .order_by(columns.priority.desc(), columns.run_at, columns.id)
+        .order_by(columns.turn_at, columns.run_at, columns.id)
         .limit(bindparam(f"limit_{index}", type_=Integer))
         .subquery()
         for index in range(type_count)
