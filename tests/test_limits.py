@@ -1,28 +1,25 @@
 """Limits over all hosts: `max_running` of a type and of a key are never exceeded, and hold up nobody else."""
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from harness import Database
-from harness.database import numbers
 from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
-from harness.plan_calls import KNOWN, request
+from harness.limits import at_once, at_work, claim_all, declare, drain, end, end_all, most_at_once
+from harness.plan_calls import KEPT, KNOWN, request
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease, Limits, Owner, Policy
-from jobrunner.store import admin, claims, finalize, limits, retention, ticks
-from jobrunner.store.claims import Claim
+from jobrunner.model import Limits, Owner, Policy
+from jobrunner.store import admin, claims, expiries, limits, retention, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
 THREE = Policy("capped", limits=Limits(max_running=3))
 BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_running_per_key=1))
-DONE = AttemptResult(Outcome.SUCCEEDED)
 
 
 @pytest.fixture
@@ -41,32 +38,6 @@ def open_store(database: Database) -> Iterator[Callable[[], Store]]:
 @pytest.fixture
 def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
-
-
-def claim_of(store: Store, host: str, *policies: Policy, limit: int = 10) -> Claim:
-    asked = request(owner=Owner(host, f"{host}:1:a"), token=host.ljust(32, "x"), policies=policies, limit=limit)
-    return store.write(lambda connection: claims.claim(connection, asked))
-
-
-def claim_all(store: Store, host: str, *policies: Policy, limit: int = 10) -> list[Lease]:
-    """As a tick does: again while there may be more."""
-    found: list[Lease] = []
-    while True:
-        claim = claim_of(store, host, *policies, limit=limit)
-        found += [run.lease for run in claim.runs]
-        if not claim.may_be_more and len(claim.runs) < limit:
-            return found
-
-
-def end(store: Store, leases: Sequence[Lease], result: AttemptResult = DONE) -> None:
-    store.write(
-        lambda connection: finalize.finalize_all(connection, Owner("a", "a:1:a"), [(each, result) for each in leases])
-    )
-
-
-def declare(store: Store, policy: Policy) -> None:
-    while store.write(lambda connection: limits.declare(connection, policy)):
-        pass
 
 
 def is_due(store: Store) -> bool:
@@ -117,14 +88,11 @@ def test_several_of_a_key_and_several_names_in_one(store: Store, database: Datab
     payloads = [{"a": a, "b": b} for a in (1, 2) for b in (1, 2) for _ in range(3)]
     for payload in payloads:
         queue(database, "mail", payload)
-    found = claim_all(store, "a", two)
-    assert len(found) == 5
-    end(store, found)
-    found += claim_all(store, "a", two)
-    claimed = [row["payload"] for row in database.query("SELECT payload FROM job_runs WHERE attempts = 1 ORDER BY id")]
-    assert len(found) == len(claimed) == 10 or len(found) == 9
-    at_work = database.query("SELECT payload FROM job_runs WHERE status = 'running'")
-    assert max(Counter(str(row["payload"]) for row in at_work).values()) <= 2
+    for count in (5, 5, 2):
+        assert len(claim_all(store, "a", two)) == count
+        working = database.query("SELECT payload FROM job_runs WHERE status = 'running'")
+        assert max(Counter(str(row["payload"]) for row in working).values()) <= 2
+        end_all(store, database)
 
 
 def test_only_runs_that_may_begin_are_due_while_others_wait_at_their_limit(store: Store, database: Database) -> None:
@@ -170,20 +138,12 @@ def test_a_run_of_a_limited_type_is_never_lost_on_its_way_back(store: Store, dat
     assert database.query("SELECT id, status, gate FROM job_runs WHERE status <> 'succeeded'") == []
 
 
-KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
-
-
 def send_back(store: Store, database: Database, how: str) -> None:
-    held = [
-        Lease(row["id"], row["lease_token"])
-        for row in database.query("SELECT * FROM job_runs WHERE status = 'running'")
-    ]
+    held = at_work(database)
     assert held
     if how == "returned":
         store.write(lambda connection: claims.return_unstarted(connection, held[0].token))
     elif how == "expired":
-        from jobrunner.store import expiries
-
         database.execute(
             "UPDATE job_runs SET locked_until = ? WHERE status = 'running'", [database.now() - timedelta(1)]
         )
@@ -226,20 +186,14 @@ def test_a_type_counted_by_another_argument_takes_its_waiting_runs_along(store: 
 
 
 def test_a_quarantined_run_keeps_to_the_limit_too(store: Store, database: Database) -> None:
-    poison, _ = insert_runs(database, 1, "capped", lease_expiries=2)[0], insert_runs(database, 3, "capped")
+    (poison,) = insert_runs(database, 1, "capped", lease_expiries=2)
+    insert_runs(database, 3, "capped")
     asked = request(owner=Owner("a", "a:1:a"), token="q" * 32, policies=[THREE], limit=1, quarantined=True)
     assert poison not in [lease.run_id for lease in claim_all(store, "b", THREE)]
     assert store.write(lambda connection: claims.claim(connection, asked)).runs == []
-    end(
-        store,
-        [
-            Lease(row["id"], row["lease_token"])
-            for row in database.query("SELECT * FROM job_runs WHERE status = 'running'")
-        ],
-    )
-    assert [run.lease.run_id for run in store.write(lambda connection: claims.claim(connection, asked)).runs] == [
-        poison
-    ]
+    end_all(store, database)
+    (run,) = store.write(lambda connection: claims.claim(connection, asked)).runs
+    assert run.lease.run_id == poison
 
 
 @pytest.mark.promise("P1")
@@ -251,58 +205,12 @@ def test_twenty_claimers_at_once_never_exceed_a_limit_nor_leave_a_run(
     insert_runs(database, 60, "capped")
     for number in range(60):
         queue(database, "mail", {"customer": number % 4})
-    threads = [threading.Thread(target=work, args=(open_store(), f"h{n}", policies)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert database.query("SELECT id FROM job_runs WHERE status <> 'succeeded'") == []
+
+    def is_done() -> bool:
+        return database.value("SELECT count(*) AS n FROM job_runs WHERE status <> 'succeeded'") == 0
+
+    at_once([open_store() for _ in range(20)], lambda store, host: drain(store, host, policies, 15, is_done))
+    assert is_done()
     assert most_at_once(database, "capped") == 3
     for customer in range(4):
         assert most_at_once(database, "mail", {"customer": customer}) == 1
-
-
-def work(store: Store, host: str, policies: Sequence[Policy]) -> None:
-    idle = 0
-    while idle < 40:
-        claim = claim_of(store, host, *policies, limit=5)
-        idle = 0 if claim.runs else idle + 1
-        end(store, [run.lease for run in claim.runs])
-        if not claim.runs:
-            threading.Event().wait(0.01)
-
-
-def most_at_once(database: Database, job_type: str, payload: Any = None) -> int:
-    """How many attempts of the type, or of the payload, were at work at the same time."""
-    rows = database.query(
-        "SELECT a.started_at, a.finished_at, r.payload FROM job_attempts a JOIN job_runs r ON r.id = a.run_id"
-        " WHERE r.job_type = ?", [job_type]
-    )  # fmt: skip
-    chosen = [row for row in rows if payload is None or row["payload"] == payload]
-    # An end comes before a beginning at the same instant.
-    steps = sorted([(row["started_at"], 1) for row in chosen] + [(row["finished_at"], 0) for row in chosen])
-    most = count = 0
-    for _, begins in steps:
-        count += 1 if begins else -1
-        most = max(most, count)
-    return most
-
-
-def test_a_claim_does_not_walk_past_a_hundred_thousand_runs_at_their_limit(store: Store, database: Database) -> None:
-    """Counted in statements and not in time: see the plans, and bench/measures/claim.py for the times."""
-    count = 3000
-    now = database.now()
-    for gate, payload in (("[7]", '{"customer": 7}'), ("", '{"customer": 8}')):
-        database.execute(
-            "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at, gate)"
-            f" SELECT 'mail', '{payload}', 'queued', 0, ?, ?, ?, '{gate}' FROM ({numbers(database, count if gate else 1)}) AS n",
-            [now - timedelta(days=1)] * 3 if gate else [now - timedelta(hours=1)] * 3,
-        )
-    database.execute(
-        "INSERT INTO job_gates (job_type, gate, turn_at) VALUES ('mail', '[7]', ?)", [now - timedelta(days=1)]
-    )
-    first = claim_all(store, "a", BY_CUSTOMER)
-    assert len(first) == 2
-    assert claim_all(store, "b", BY_CUSTOMER) == []
-    queue(database, "mail", {"customer": 9})
-    assert len(claim_all(store, "b", BY_CUSTOMER)) == 1

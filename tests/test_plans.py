@@ -26,6 +26,7 @@ from harness.plans import (
     RUNNING,
     TRAIL,
     costs,
+    fill_gates,
 )
 from jobrunner.store import enqueue, holding, ticks
 from jobrunner.store.database import Database as Store
@@ -61,6 +62,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         problems = unbounded(store, "idle", idle)
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
+        fill_gates(database, IN_FRONT)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", every)
         database.execute("ANALYZE")
@@ -69,7 +71,8 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         problems += unbounded(store, "after ANALYZE", OLD, times=5)
         database.execute("DELETE FROM job_runs WHERE status IN ('queued', 'running') AND run_at <= jobrunner_now()")
         database.execute("DELETE FROM job_definitions")
-        database.execute("DELETE FROM job_types")
+        for table in ("job_types", "job_limits", "job_gates"):
+            database.execute(f"DELETE FROM {table}")
         database.execute("VACUUM ANALYZE job_runs")
         assert not store.read(ticks.is_anything_due)
         problems += unbounded(store, "idle, after ANALYZE", idle)
@@ -78,6 +81,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute("VACUUM ANALYZE job_runs")
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
+        fill_gates(database, IN_FRONT)
         problems += unbounded(store, "filled since ANALYZE", every)
     finally:
         store.close()

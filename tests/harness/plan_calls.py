@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Definition, Lease, Owner, Policy
+from jobrunner.model import Definition, Lease, Limits, Owner, Policy
+from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
     admin,
@@ -24,6 +25,7 @@ from jobrunner.store import (
     finalize,
     holding,
     idle,
+    limits,
     listen,
     overlap,
     raw_driver,
@@ -43,6 +45,13 @@ Call = Callable[[Connection], Any]
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
 KNOWN = [Policy("known"), Policy("known_too")]
+LIMITED = [
+    Policy("capped", limits=Limits(max_running=9)),
+    Policy("rated", limits=Limits(rate=parse_rate("rate", "1/h", 1))),
+    Policy(
+        "keyed", limits=Limits(10**6, parse_rate("rate", "9/s", None), ("customer",), 1, parse_rate("rate", "9/s", 1))
+    ),
+]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
 DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
@@ -136,6 +145,12 @@ BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
     "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
+    "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),
+    "claims.claim a quarantined run of limited types": claiming(limit=1, quarantined=True, policies=LIMITED),
+    "limits.open_gates": lambda connection: limits.open_gates(connection, {"nobody's": (Limits(1), 5)}, False),
+    "limits.count_open": lambda connection: limits.count_open(connection, LIMITED, 5),
+    "limits.changed": lambda connection: limits.changed(connection, LIMITED),
+    "limits.declare": lambda connection: limits.declare(connection, LIMITED[0]),
     "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
     "claims.return_unstarted some": lambda connection: claims.return_unstarted(
         connection, AT_WORK[0].token, [AT_WORK[0].run_id]
@@ -186,6 +201,7 @@ BUSY: dict[str, Call] = {
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
+OLD["limits.declare that there are none now"] = lambda connection: limits.declare(connection, Policy("keyed"))
 PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
