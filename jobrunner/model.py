@@ -21,6 +21,7 @@ LAST_INSTANT = datetime(9999, 12, 31, tzinfo=UTC)
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
 OnStop: TypeAlias = Literal["release", "drop"]
+OnFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]

@@ -17,12 +17,14 @@ from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
+from jobrunner.jobs.parents import After
 from jobrunner.jobs.policy import declare, make_policy
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Declaration,
+    OnFailure,
     OnStop,
     Policy,
     WhenFull,
@@ -37,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Exceptions = tuple[type[BaseException], ...]
 
-_OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout"}
+_OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout", "after", "on_failure"}
 """What ``enqueue`` takes beside the arguments. A handler's arguments cannot have these names."""
 _registered: dict[str, Job[Any, Any]] = {}
 
@@ -93,9 +95,12 @@ class Job(Generic[P, R]):
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
+        after: After | None = None,
+        on_failure: OnFailure = "cancel",
     ) -> JobWithOptions[P]:
         """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
-        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, max_attempts, timeout)
+        limits = (max_attempts, timeout, after, on_failure)
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, *limits)
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.

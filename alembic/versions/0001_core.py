@@ -3,7 +3,7 @@
 import re
 
 from alembic import op
-from jobrunner.store.dialect import values
+from jobrunner.store.dialect import parents, values
 from jobrunner.store.drivers import notify
 
 revision = "0001"
@@ -65,6 +65,7 @@ CREATE TABLE job_runs (
   start_deadline_at {time},
   concurrency_key VARCHAR(300),
   gate VARCHAR(300) NOT NULL DEFAULT '',
+  has_dependants {small_number} NOT NULL DEFAULT 0,
   idempotency_key VARCHAR(500),
   attempts INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER,
@@ -162,6 +163,18 @@ CREATE TABLE job_gates (
 ){storage};
 CREATE INDEX job_gates_turn ON job_gates (job_type, turn_at) WHERE turn_at IS NOT NULL;
 CREATE INDEX job_gates_opens ON job_gates (job_type, opens_at) WHERE turn_at IS NOT NULL AND opens_at IS NOT NULL;
+CREATE TABLE job_parents (
+  parent_id {key} NOT NULL,
+  run_id {key} NOT NULL,
+  on_failure VARCHAR(20) NOT NULL,
+  parent_status VARCHAR(20),
+  CONSTRAINT job_parents_pkey PRIMARY KEY (parent_id, run_id),
+  CONSTRAINT job_parents_on_failure CHECK (on_failure IN ('cancel', 'run')),
+  CONSTRAINT job_parents_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES job_runs (id),
+  CONSTRAINT job_parents_run_id_fkey FOREIGN KEY (run_id) REFERENCES job_runs (id) ON DELETE CASCADE
+){storage};
+CREATE INDEX job_parents_run_id ON job_parents (run_id);
+CREATE INDEX job_parents_ended ON job_parents (run_id) WHERE parent_status IS NOT NULL;
 CREATE TABLE job_attempts (
   id {identity},
   run_id {key} NOT NULL,
@@ -259,6 +272,7 @@ CREATE VIEW job_due AS
   SELECT 'claim' AS kind, id, run_at AS due_at FROM job_claimable
   UNION ALL SELECT 'claim', id, run_at FROM job_open_gates
     JOIN job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+  UNION ALL SELECT 'follow', run_id, NULL FROM job_parents WHERE parent_status IS NOT NULL
   UNION ALL SELECT 'expand', id, next_run_at FROM job_expandable
   UNION ALL SELECT 'recover', id, NULL FROM job_recoverable
   UNION ALL SELECT 'expire', id, start_deadline_at FROM job_overdue;
@@ -271,7 +285,20 @@ CREATE VIEW job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("events", "ticks", "attempts", "gates", "limits", "types", "locks", "keys", "runs", "definitions", "state")
+NAMES = (
+    "events",
+    "ticks",
+    "attempts",
+    "parents",
+    "gates",
+    "limits",
+    "types",
+    "locks",
+    "keys",
+    "runs",
+    "definitions",
+    "state",
+)
 VIEW_NAMES = (
     "stuck",
     "dead",
@@ -290,7 +317,7 @@ def upgrade() -> None:
     name = op.get_context().dialect.name
     words = values.ddl_words(name)
     _run(_checked(TABLES, name), words)
-    for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
+    for statement in (*values.clock_statements(name), *notify.notify_statements(name), *parents.note_end(name)):
         op.execute(statement)
     _run(VIEWS, {**words, "claimable": CLAIMABLE.format(**words)})
 
@@ -321,6 +348,8 @@ def downgrade() -> None:
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
     for statement in notify.notify_removal(op.get_context().dialect.name):
+        op.execute(statement)
+    for statement in parents.note_end_removal(op.get_context().dialect.name):
         op.execute(statement)
 
 

@@ -21,6 +21,7 @@ SELECT {given}, {given}, {given}, {now}, {now}, '{{}}' FROM job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
   AND (SELECT min(run_at) FROM job_claimable WHERE releases >= 0) IS NULL
   AND NOT EXISTS (SELECT gate FROM job_open_gates)
+  AND NOT EXISTS (SELECT run_id FROM job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM job_expandable) AND NOT EXISTS (SELECT id FROM job_recoverable)
   AND (SELECT min(start_deadline_at) FROM job_overdue) IS NULL
   AND pruned_at > {now} - {ten_minutes} AND pruned_at <= {now} + {ten_minutes}

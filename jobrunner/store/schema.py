@@ -138,6 +138,8 @@ job_runs = Table(
     Column("concurrency_key", short_text(300)),
     # What it waits behind, or runs under, if its type has limits (``limits.py``). "": no gate.
     Column("gate", short_text(300), nullable=False, server_default=text("''")),
+    # 1: there are or were runs that wait for the end of this one (``job_parents``).
+    Column("has_dependants", SmallNumber, nullable=False, server_default="0"),
     Column("idempotency_key", short_text(500)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("max_attempts", Integer),
@@ -265,6 +267,20 @@ _partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAI
 _partial(
     "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
 )
+
+# A run waits for the end of each of its parents. The trigger of dialect/parents.py writes ``parent_status`` then. When
+# that was acted on the row is deleted, so that a parent can be pruned.
+job_parents = Table(
+    "job_parents",
+    metadata,
+    Column("parent_id", BigKey, ForeignKey("job_runs.id"), primary_key=True),
+    Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    Column("on_failure", short_text(20), nullable=False),
+    Column("parent_status", short_text(20)),
+    CheckConstraint("on_failure IN ('cancel', 'run')", name="on_failure"),
+)
+IS_ENDED = text("parent_status IS NOT NULL")
+_partial("job_parents_ended", job_parents.c.run_id, where=IS_ENDED)
 
 job_attempts = Table(
     "job_attempts",

@@ -13,6 +13,7 @@ from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
+from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.beside import Beside
@@ -99,8 +100,20 @@ class Loop:
         if self._finalizer.work():
             # A type at its limit may be claimable again, now that the end of a run is written.
             self._pools.ask_soon()
+        if self._finalizer.has_ended_parent:
+            self._follow()
         self._dispatcher.dispatch()
         return True
+
+    def _follow(self) -> None:
+        """Let runs be claimed that waited for one that has ended here."""
+        # If the database does not answer now, the next tick acts on it.
+        self._finalizer.has_ended_parent = False
+        try:
+            dependants.follow(self._context)
+        except DatabaseUnavailable as error:
+            self._note_outage(error)
+        self._pools.ask_soon()
 
     # When it ends.
 

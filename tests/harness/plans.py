@@ -81,12 +81,13 @@ LIMITS = """
 INSERT INTO job_types (job_type, max_waiting, when_full, updated_at)
 SELECT job_type, 100, 'refuse', {now} FROM (SELECT 'limited' AS job_type UNION ALL SELECT 'known_too') AS limited
 """
-# Behind gates: of a key with one at work, and of keys that are free; of a type with so many at work as may be, and of one
-# whose rate allows none. And some that no claim has met yet.
+# Behind gates: of a key with one at work, and of keys that are free; of a type with so many at work as may be, and of
+# one whose rate allows none.
 GATED = f"""
 INSERT INTO job_runs ({COLUMNS}, gate)
-SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed' END, '{{{{"customer": 7}}}}', 'queued', 9,
-       {{now}}, {{now}}, {{now}}, CASE WHEN n % 4 > 1 THEN 'all' WHEN n < 100 THEN '[' || n || ']' ELSE '[7]' END
+SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed' END, '{{{{"customer": 7}}}}',
+       'queued', 9, {{now}}, {{now}}, {{now}},
+       CASE WHEN n % 4 > 1 THEN 'all' WHEN n < 100 THEN '[' || n || ']' ELSE '[7]' END
 FROM ({{numbers}}) AS numbered
 """
 GATED_AT_WORK = f"""

@@ -1114,6 +1114,76 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('dependants.attach', ()): (
+        """INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
+FROM (SELECT parent_id, run_id, on_failure, parent_status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(parent_id BIGINT, run_id BIGINT, on_failure VARCHAR(20), parent_status VARCHAR(20))) AS given""",
+        {},
+        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        (),
+    ),
+    ('dependants.cancel', ()): (
+        """UPDATE job_runs SET status='cancelled', gate='', finished_at=jobrunner_now(), error_type='parent_failed', last_error=given.last_error, updated_at=jobrunner_now() FROM (SELECT id, last_error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, last_error TEXT)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after'""",
+        {},
+        {'given': (('id', None), ('last_error', None))},
+        (),
+    ),
+    ('dependants.forget', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.hold', ()): (
+        """UPDATE job_runs SET gate='after' WHERE job_runs.id = %(run_id)s::BIGINT""",
+        {},
+        {},
+        (),
+    ),
+    ('dependants.lock', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, jobrunner_now() AS now
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('status', None), ('gate', None), ('now', 'instant')),
+    ),
+    ('dependants.lock_parents', ()): (
+        """SELECT job_runs.id, job_runs.status, job_runs.finished_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id ORDER BY job_runs.id FOR NO KEY UPDATE OF job_runs""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('status', None), ('finished_at', 'instant')),
+    ),
+    ('dependants.mark_parents', ()): (
+        """UPDATE job_runs SET has_dependants=1 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.release', ()): (
+        """UPDATE job_runs SET gate='', updated_at=jobrunner_now() FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after' AND NOT (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id)) RETURNING job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.take_ends', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given) AND parent_status IS NOT NULL RETURNING job_parents.run_id, job_parents.parent_id, job_parents.parent_status, job_parents.on_failure""",
+        {},
+        {'given': (('id', None),)},
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+    ),
+    ('dependants.told', ()): (
+        """SELECT DISTINCT job_parents.run_id AS id
+FROM job_parents
+WHERE parent_status IS NOT NULL
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_now() AS anon_4, jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING job_runs.id""",
@@ -1464,12 +1534,12 @@ WHERE job_attempts.worker = %(worker)s::VARCHAR AND job_attempts.error_type IS D
         (),
     ),
     ('finalize.locked', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_now() AS now
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_now() AS now
 FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token
 WHERE job_runs.status = 'running' FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
         """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
@@ -1481,12 +1551,12 @@ FROM (SELECT id, lease_token, outcome, error_type, error, traceback, output, exi
         (),
     ),
     ('finalize.running_of', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_now() AS now, job_runs.locked_by, job_runs.output
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_now() AS now, job_runs.locked_by, job_runs.output
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
     ('finalize.succeed', ()): (
         """WITH held AS
@@ -1497,10 +1567,10 @@ FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_
 recorded AS
 (INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
 FROM held)
- UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_now() FROM held WHERE job_runs.id = held.id RETURNING job_runs.id, held.lease_token, job_runs.job_type, job_runs.attempts, job_runs.run_at""",
+ UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_now() FROM held WHERE job_runs.id = held.id RETURNING job_runs.id, held.lease_token, job_runs.job_type, job_runs.attempts, job_runs.run_at, job_runs.has_dependants""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
@@ -1758,7 +1828,7 @@ WHERE job_open_gates.job_type = %(of_type)s::VARCHAR
         """WITH picked AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.job_type = %(of_type)s::VARCHAR AND job_runs.gate > '' AND job_runs.status IN ('queued', 'failed')
+WHERE job_runs.job_type = %(of_type)s::VARCHAR AND job_runs.gate > '' AND job_runs.gate != 'after' AND job_runs.status IN ('queued', 'failed')
  LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
  UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id""",
@@ -1802,14 +1872,16 @@ FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates) AS is_gate_open, (SELECT min(job_runs.run_at) AS min_3
+FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > jobrunner_now() AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > jobrunner_now()) AS next_slot_at, jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET application=%(its_application)s::VARCHAR, listening_at=jobrunner_now(), types=%(its_types)s::VARCHAR WHERE job_ticks.id = %(tick_id)s::BIGINT""",
@@ -2255,7 +2327,9 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= (jobrunner_now() + m
 FROM job_claimable
 WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates)) OR (EXISTS (SELECT job_expandable.id
+FROM job_open_gates)) OR (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
 FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
 FROM job_recoverable)) AS is_due""",
         {},

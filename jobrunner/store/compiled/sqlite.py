@@ -1114,6 +1114,76 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('dependants.attach', ()): (
+        """INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
+FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.on_failure') AS on_failure, json_extract(value, '$.parent_status') AS parent_status FROM json_each(:given)) AS given""",
+        {},
+        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        (),
+    ),
+    ('dependants.cancel', ()): (
+        """UPDATE job_runs SET status='cancelled', gate='', finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), error_type='parent_failed', last_error=given.last_error, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.last_error') AS last_error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after'""",
+        {},
+        {'given': (('id', None), ('last_error', None))},
+        (),
+    ),
+    ('dependants.forget', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.hold', ()): (
+        """UPDATE job_runs SET gate='after' WHERE job_runs.id = :run_id""",
+        {},
+        {},
+        (),
+    ),
+    ('dependants.lock', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('status', None), ('gate', None), ('now', 'instant')),
+    ),
+    ('dependants.lock_parents', ()): (
+        """SELECT job_runs.id, job_runs.status, job_runs.finished_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id ORDER BY job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('status', None), ('finished_at', 'instant')),
+    ),
+    ('dependants.mark_parents', ()): (
+        """UPDATE job_runs SET has_dependants=1 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.release', ()): (
+        """UPDATE job_runs SET gate='', updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after' AND NOT (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id)) RETURNING id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.take_ends', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, on_failure""",
+        {},
+        {'given': (('id', None),)},
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+    ),
+    ('dependants.told', ()): (
+        """SELECT DISTINCT job_parents.run_id AS id
+FROM job_parents
+WHERE parent_status IS NOT NULL
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
@@ -1464,18 +1534,18 @@ WHERE job_attempts.worker = :worker AND job_attempts.error_type IS NOT :expired"
         (),
     ),
     ('finalize.leave_as_succeeded', ()): (
-        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at""",
+        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
-        (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+        (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('finalize.locked', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token
 WHERE job_runs.status = 'running'""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
         """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
@@ -1496,12 +1566,12 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
     ),
     ('finalize.running_of', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
@@ -1759,7 +1829,7 @@ WHERE job_open_gates.job_type = :of_type
         """WITH picked AS
 (SELECT job_runs.id AS id
 FROM job_runs
-WHERE job_runs.job_type = :of_type AND job_runs.gate > '' AND job_runs.status IN ('queued', 'failed')
+WHERE job_runs.job_type = :of_type AND job_runs.gate > '' AND job_runs.gate != 'after' AND job_runs.status IN ('queued', 'failed')
  LIMIT :limit OFFSET :param_1)
  UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
 FROM picked) AND job_runs.status != 'running' RETURNING id""",
@@ -1803,14 +1873,16 @@ FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates) AS is_gate_open, (SELECT min(job_runs.run_at) AS min_3
+FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
@@ -2242,7 +2314,9 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
 FROM job_claimable
 WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
 FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates)) OR (EXISTS (SELECT job_expandable.id
+FROM job_open_gates)) OR (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
 FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
 FROM job_recoverable)) AS is_due""",
         {},

@@ -33,6 +33,7 @@ from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import UtcTime, key_of, now
 from jobrunner.store.schema import job_gates, job_limits, job_runs
 from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.holding import RUNNING
 from jobrunner.store.views import job_claimable, job_gated, job_open_gates
 
@@ -88,7 +89,9 @@ def reopen() -> Update:
 def release() -> Update:
     """Take waiting runs of a type from behind their gates, up to a limit."""
     columns = job_runs.c
-    behind = select(columns.id).where(columns.job_type == _OF_TYPE, columns.gate > literal_column("''"), WAITING)
+    behind = select(columns.id).where(
+        columns.job_type == _OF_TYPE, columns.gate > literal_column("''"), ~IS_BEHIND_PARENTS, WAITING
+    )
     picked = behind.limit(bindparam("limit", type_=Integer)).with_for_update(skip_locked=True, key_share=True)
     return _set_gate(picked, literal_column("''")).returning(columns.id)
 

@@ -29,6 +29,7 @@ from sqlalchemy import (
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
+from jobrunner.store.statements.dependants import is_any_ended
 from jobrunner.store.versions import VERSION_TABLE
 from jobrunner.store.views import job_claimable, job_expandable, job_open_gates, job_overdue, job_recoverable
 
@@ -61,7 +62,7 @@ def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or claim."""
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
     earliest = (earliest_claimable().is_not(None), earliest_overdue().is_not(None))
-    return select(or_(*earliest, is_any_gate_open(), *others).label("is_due"))
+    return select(or_(*earliest, is_any_gate_open(), is_any_ended(), *others).label("is_due"))
 
 
 def is_any_gate_open() -> ColumnElement[bool]:

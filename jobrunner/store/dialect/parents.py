@@ -1,0 +1,38 @@
+"""The trigger that notes the end of a run at the runs that wait for it, whoever ends it."""
+
+from __future__ import annotations
+
+# In the schema of its table, whatever the search path of the session is.
+_POSTGRESQL = (
+    """
+CREATE FUNCTION jobrunner_note_end() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('UPDATE %I.job_parents SET parent_status = $1 WHERE parent_id = $2', TG_TABLE_SCHEMA)
+    USING NEW.status, NEW.id;
+  RETURN NULL;
+END $$
+""",
+    """
+CREATE TRIGGER jobrunner_note_end AFTER UPDATE OF finished_at ON job_runs FOR EACH ROW
+WHEN (NEW.has_dependants <> 0 AND NEW.finished_at IS NOT NULL) EXECUTE FUNCTION jobrunner_note_end()
+""",
+)
+_SQLITE = (
+    """
+CREATE TRIGGER jobrunner_note_end AFTER UPDATE OF finished_at ON job_runs FOR EACH ROW
+WHEN NEW.has_dependants <> 0 AND NEW.finished_at IS NOT NULL
+BEGIN
+  UPDATE job_parents SET parent_status = NEW.status WHERE parent_id = NEW.id;
+END
+""",
+)
+
+
+def note_end(dialect_name: str) -> tuple[str, ...]:
+    """What a migration must run after it has created the tables."""
+    return _SQLITE if dialect_name == "sqlite" else _POSTGRESQL
+
+
+def note_end_removal(dialect_name: str) -> tuple[str, ...]:
+    """The inverse of ``note_end``, after the table of runs is dropped."""
+    return () if dialect_name == "sqlite" else ("DROP FUNCTION IF EXISTS jobrunner_note_end()",)
