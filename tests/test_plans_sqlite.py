@@ -68,7 +68,7 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
     used = {name: " ".join(lines) for name, lines in plans.items()}
     # Not past the runs that wait behind gates.
     assert used["claims.claim"].count("job_runs_claim (job_type=? AND gate=?)") == len(KNOWN)
-    assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=?)") == len(KNOWN)
+    assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=? AND gate=?)") == len(KNOWN)
     assert used["ticks.count_claimable"].count("job_runs_claim (job_type=? AND gate=?)") == len(KNOWN)
     assert "job_runs_gated (job_type=? AND gate=?)" in used["claims.claim of limited types"]
     for name in ("enqueue.enqueue of a limited type", "backpressure.lock_and_count"):

@@ -110,7 +110,7 @@ CREATE UNIQUE INDEX job_runs_key_running ON job_runs (concurrency_key)
 CREATE INDEX job_runs_deadline ON job_runs (start_deadline_at)
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
 CREATE INDEX job_runs_claim ON job_runs (job_type, gate, turn_at, run_at, id) WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_quarantined ON job_runs (job_type, turn_at, run_at, id)
+CREATE INDEX job_runs_quarantined ON job_runs (job_type, gate, turn_at, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
 CREATE INDEX job_runs_due ON job_runs (run_at)
   WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = '';

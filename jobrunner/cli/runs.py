@@ -37,7 +37,11 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     help="The earliest start: ISO 8601 with an offset, or +5m from now. [default: now]",
 )
 @click.option(
-    "--priority", type=_PRIORITY, default=0, metavar="N", help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]"
+    "--priority",
+    type=_PRIORITY,
+    default=0,
+    metavar="N",
+    help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]",
 )
 @click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for ever.")
 @click.option(

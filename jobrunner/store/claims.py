@@ -98,9 +98,10 @@ def _claim(
         values[f"limit_{index}"] = most[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
+    variant: tuple[Any, ...] = (len(request.policies), request.quarantined, request.without_payload)
     if gated:
         values["gated"] = [{"id": run_id} for run_id in gated]
-    variant = (len(request.policies), request.quarantined, request.without_payload, bool(gated))
+        variant += (True,)
     rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
         failpoints.hit("claim.before_commit", cut=connection.sever)

@@ -26,6 +26,7 @@ _GATHERED = timedelta(milliseconds=250)
 """How long a rate lets permissions gather, so that a claim takes several runs; no longer than half a burst."""
 _UNLIMITED = 2**31 - 1
 _DECLARED = Prepared("limits.declared")
+_OPEN_GATES, _BEHIND_OPEN_GATE = Prepared("limits.open_gates"), Prepared("limits.behind_open_gate")
 
 
 class _Gate(NamedTuple):
@@ -214,9 +215,9 @@ def count_open(connection: Connection, policies: Sequence[Policy], limit: int) -
     count = 0
     for policy in policies:
         if policy.limits is not None:
-            question = "limits.open_gates" if policy.limits.concurrency_key else "limits.behind_open_gate"
+            question = _OPEN_GATES if policy.limits.concurrency_key else _BEHIND_OPEN_GATE
             most = min(limit, policy.limits.max_running or limit)
-            count += len(connection.execute(Prepared(question), {"of_type": policy.job_type, "limit": most}).all())
+            count += len(connection.execute(question, {"of_type": policy.job_type, "limit": most}).all())
     return min(limit, count)
 
 

@@ -191,7 +191,7 @@ _partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
 # not walk past runs that wait for a limit.
 _partial("job_runs_claim", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_CLAIMABLE)
 # The few quarantined runs. Each tick asks for them first, without reading its whole queue.
-_partial("job_runs_quarantined", job_runs.c.job_type, *_URGENT_FIRST, where=_IS_QUARANTINED)
+_partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_QUARANTINED)
 # For the question whether anything is due, of any type. Only a statement with ANY_RELEASES can use it: with statistics
 # from before the queue filled, the planner would use it for a claim, which would then read the whole queue.
 _partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES} AND gate = ''"))

@@ -18,6 +18,7 @@ from jobrunner.store import (
     check,
     claims,
     deadlines,
+    dependants,
     enqueue,
     enqueue_many,
     expansion,
@@ -151,6 +152,9 @@ BUSY: dict[str, Call] = {
     "limits.count_open": lambda connection: limits.count_open(connection, LIMITED, 5),
     "limits.changed": lambda connection: limits.changed(connection, LIMITED),
     "limits.declare": lambda connection: limits.declare(connection, LIMITED[0]),
+    "dependants.is_any_ended": dependants.is_any_ended,
+    "dependants.follow": dependants.follow,
+    "dependants.attach": lambda connection: dependants.attach(connection, waiting_run(connection), [2_000_001], "run"),
     "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
     "claims.return_unstarted some": lambda connection: claims.return_unstarted(
         connection, AT_WORK[0].token, [AT_WORK[0].run_id]
@@ -242,6 +246,8 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
+    "limits_view.reason": "what queries.show calls",
+    "limits_view.running_limits": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

@@ -103,7 +103,8 @@ SELECT DISTINCT job_type, gate, {now} FROM job_runs WHERE status = 'queued' AND 
 DECLARED = """
 INSERT INTO job_limits (job_type, max_running, concurrency_key, max_running_per_key, spent_until, opens_at, asked_at)
 SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type = 'keyed' THEN 'customer' END,
-       CASE WHEN job_type = 'keyed' THEN 1 END, {later}, CASE WHEN job_type = 'rated' THEN {later} END, {now}
+       CASE WHEN job_type = 'keyed' THEN 1 END, CASE WHEN job_type = 'rated' THEN {later} END,
+       CASE WHEN job_type = 'rated' THEN {later} END, {now}
 FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed') AS limited
 """
 TRAIL = f"""
@@ -126,6 +127,26 @@ def fill_gates(database: Database, waiting: int, unmet: int = 5) -> None:
         database.execute(statement.format(now=at, later=later, numbers=numbers(database, count)))
     for job_type in ("capped", "rated", "keyed"):
         insert_runs(database, unmet, job_type)
+    fill_parents(database, max(3, waiting // 10))
+
+
+def fill_parents(database: Database, count: int) -> None:
+    """Runs that wait for the end of one that is at work; and of one that has ended dead, with something on both."""
+    at_work, dead = insert_runs(database, 2, "known", has_dependants=1)
+    database.execute("UPDATE job_runs SET status = 'dead', finished_at = run_at WHERE id = ?", [dead])
+    at = "jobrunner_now()" if database.name == "postgresql" else "unixepoch() * 1000000"
+    database.execute(
+        f"INSERT INTO job_runs ({COLUMNS}, gate)"
+        f" SELECT 'known', '{{}}', 'queued', 0, {at}, {at}, {at}, 'after' FROM ({numbers(database, count)}) AS numbered"
+    )
+    insert = "INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status)"
+    database.execute(f"{insert} SELECT ?, id, 'cancel', NULL FROM job_runs WHERE gate = 'after'", [at_work])
+    few = "SELECT id FROM job_runs WHERE gate = 'after' ORDER BY id LIMIT 3"
+    for failure in ("cancel", "run"):
+        database.execute(
+            f"{insert} SELECT ?, id, '{failure}', 'dead' FROM ({few}) AS few WHERE id % 2 = {failure == 'run':d}",
+            [dead],
+        )
 
 
 def fill_a_little(database: Database) -> None:

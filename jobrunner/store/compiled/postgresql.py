@@ -44,7 +44,7 @@ WHERE job_types.max_waiting IS NOT NULL""",
         {},
         (('max_waiting', None), ('when_full', None)),
     ),
-    ('claims.claim', (1, False, False, False)): (
+    ('claims.claim', (1, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -59,7 +59,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (1, True, False, False)): (
+    ('claims.claim', (1, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -74,7 +74,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (2, False, False, False)): (
+    ('claims.claim', (2, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -93,7 +93,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (2, True, False, False)): (
+    ('claims.claim', (2, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -112,7 +112,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (3, False, False, False)): (
+    ('claims.claim', (3, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -135,7 +135,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (3, True, False, False)): (
+    ('claims.claim', (3, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -158,7 +158,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (4, False, False, False)): (
+    ('claims.claim', (4, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -185,7 +185,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (4, True, False, False)): (
+    ('claims.claim', (4, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -212,7 +212,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (5, False, False, False)): (
+    ('claims.claim', (5, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -243,7 +243,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (5, True, False, False)): (
+    ('claims.claim', (5, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -274,7 +274,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (6, False, False, False)): (
+    ('claims.claim', (6, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -309,7 +309,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (6, True, False, False)): (
+    ('claims.claim', (6, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -344,7 +344,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (7, False, False, False)): (
+    ('claims.claim', (7, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -383,7 +383,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (7, True, False, False)): (
+    ('claims.claim', (7, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -422,7 +422,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (8, False, False, False)): (
+    ('claims.claim', (8, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -465,7 +465,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (8, True, False, False)): (
+    ('claims.claim', (8, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -508,7 +508,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (9, False, False, False)): (
+    ('claims.claim', (9, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -555,7 +555,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (9, True, False, False)): (
+    ('claims.claim', (9, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -602,7 +602,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (10, False, False, False)): (
+    ('claims.claim', (10, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
@@ -653,7 +653,7 @@ FROM picked) AND job_runs.status != 'running' RETURNING job_runs.id, job_runs.le
         {},
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
-    ('claims.claim', (10, True, False, False)): (
+    ('claims.claim', (10, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
 FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at

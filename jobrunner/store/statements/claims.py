@@ -30,7 +30,7 @@ from jobrunner.store.views import job_claimable, job_gated
 
 VARIANTS = {
     "claim": [
-        *((count, quarantined, False, False) for count in range(1, 11) for quarantined in (False, True)),
+        *((count, quarantined, False) for count in range(1, 11) for quarantined in (False, True)),
         *((count, False, False, True) for count in range(1, 11)),
     ],
     "return_unstarted": [(False,), (True,)],
@@ -43,7 +43,7 @@ _RETURNED = (
 )  # fmt: skip
 
 
-def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool) -> Update:
+def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
     """Claim due runs of so many types, and charge an attempt to each.
 
     ``gated``: also those of a list, which wait behind open gates.
