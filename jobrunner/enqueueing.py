@@ -13,11 +13,11 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.limits import whole_number
-from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.parents import After, parent_ids
+from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.policy import check_declared, declared, parse_timeout
-from jobrunner.names import check_job_type
 from jobrunner.model import OnFailure
+from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store import dependants
 from jobrunner.store.callers import Transaction, connection_of_caller
@@ -46,10 +46,9 @@ def enqueue(
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. Each step of ``priority`` (-1000 to 1000) counts like a minute of waiting; of
-    runs of about the same age the higher one is first. If the key was ever used
-    for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload
-    before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
+    aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority`` is first: each
+    step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the answer has the
+    id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or

@@ -16,8 +16,8 @@ from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Policy
 from jobrunner.store import admin, dependants, retention, ticks
-from jobrunner.store.dependants import Followed
 from jobrunner.store.database import Database as Store
+from jobrunner.store.dependants import Followed
 from jobrunner.store.location import locate
 
 KNOWN = Policy("append")

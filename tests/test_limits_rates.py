@@ -9,7 +9,17 @@ from harness import App, Commands, Database
 from harness.handlers_rows import queue
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
-from harness.limits import at_once, attempts, claim_all, claim_of, declare, drain, end_all, stretches
+from harness.limits import (
+    at_once,
+    attempts,
+    claim_all,
+    claim_of,
+    declare,
+    drain,
+    end_all,
+    most_at_once,
+    stretches,
+)
 from jobrunner.model import Limits, Policy
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store import claims, ticks
@@ -111,6 +121,47 @@ def hourly(ctx):
 @job("one", concurrency_key="customer")
 def one(ctx, customer: int):
     leave_trace(ctx)
+"""
+
+
+def test_three_ticks_at_once_never_exceed_a_limit(jobrunner: Commands, app: App, database: Database) -> None:
+    """The ticks themselves; ``test_limits.py`` has twenty claimers in each run."""
+    at_limits(jobrunner, app, database, 3)
+
+
+@pytest.mark.long
+def test_twenty_ticks_at_once_never_exceed_a_limit(jobrunner: Commands, app: App, database: Database) -> None:
+    at_limits(jobrunner, app, database, 20)
+
+
+def at_limits(jobrunner: Commands, app: App, database: Database, count: int) -> None:
+    app.add(SLOW)
+    capped = insert_runs(database, 6 * count, "capped")
+    for number in range(6 * count):
+        queue(database, "one_each", {"customer": number % 3})
+    started = [
+        jobrunner.start("tick", env={"JOBRUNNER_HOST": f"h{number}", "JOBRUNNER_CONCURRENCY": "4"})
+        for number in range(count)
+    ]
+    for process in started:
+        assert process.wait(120) == 0
+    left = len(capped)
+    while left:
+        # What ended while no tick was left to claim its successor.
+        jobrunner.tick()
+        left = database.value("SELECT count(*) AS n FROM job_runs WHERE status <> 'succeeded'")
+    assert most_at_once(database, "capped") == 3
+    assert max(most_at_once(database, "one_each", {"customer": customer}) for customer in range(3)) == 1
+
+
+SLOW = """
+@job("capped", max_running=3)
+def capped(ctx):
+    time.sleep(0.05)
+
+@job("one_each", concurrency_key="customer")
+def one_each(ctx, customer: int):
+    time.sleep(0.02)
 """
 
 
