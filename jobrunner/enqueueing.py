@@ -48,7 +48,8 @@ def enqueue(
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
     aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority`` is first: each
     step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the answer has the
-    id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
+    id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent, also if this
+    process has a handler for the type and the handler cannot take the payload.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or

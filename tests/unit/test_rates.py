@@ -1,14 +1,25 @@
 """GCRA: a rate is never exceeded, in any time whatever, and is used up by whoever asks often enough."""
 
+import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobrunner.children.protocol import policy_of
 from jobrunner.errors import UsageError
+from jobrunner.jobs.policy import make_policy
+from jobrunner.model import Limits
 from jobrunner.rates import Rate, parse_rate
 
+LIMITS: list[dict[str, Any]] = [
+    {"max_running": 3},
+    {"rate": "10/s"},
+    {"rate": "1/30s", "burst": 4, "concurrency_key": "a", "max_running_per_key": 2},
+    {"concurrency_key": ["a", "b"], "rate_per_key": "100/m", "burst_per_key": 7},
+]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 rates = st.builds(
@@ -70,3 +81,15 @@ def test_burst_is_what_the_rate_allows_in_a_second(text: str, burst: int) -> Non
 def test_what_is_no_rate_is_refused_by_its_name(text: object) -> None:
     with pytest.raises(UsageError, match=r"^rate [^\n]*$"):
         parse_rate("rate", text, None)
+
+
+@pytest.mark.parametrize("options", LIMITS)
+def test_limits_reach_the_parent_of_a_child_as_they_are(options: dict[str, Any]) -> None:
+    policy = make_policy("a", **options)
+    assert policy.limits is not None
+    assert policy_of(json.loads(json.dumps(policy.as_data()))) == policy
+
+
+def test_a_key_alone_means_one_run_of_each_at_a_time() -> None:
+    assert make_policy("a", concurrency_key="b").limits == Limits(concurrency_key=("b",), max_running_per_key=1)
+    assert make_policy("a").limits is None

@@ -2337,9 +2337,11 @@ FROM job_recoverable)) AS is_due""",
         (('is_due', 'boolean'),),
     ),
     ('ticks.is_quarantined_due', ()): (
-        """SELECT EXISTS (SELECT job_claimable.id
+        """SELECT (EXISTS (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.lease_expiries >= 2) AS is_due""",
+WHERE job_claimable.lease_expiries >= 2)) OR (EXISTS (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         {},
         (('is_due', 'boolean'),),

@@ -31,7 +31,14 @@ from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
 from jobrunner.store.versions import VERSION_TABLE
-from jobrunner.store.views import job_claimable, job_expandable, job_open_gates, job_overdue, job_recoverable
+from jobrunner.store.views import (
+    job_claimable,
+    job_expandable,
+    job_gated,
+    job_open_gates,
+    job_overdue,
+    job_recoverable,
+)
 
 VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
 _PRUNE_EVERY = timedelta(minutes=10)
@@ -105,11 +112,11 @@ def claimable(type_count: int) -> Select[Any]:
 
 
 def is_quarantined_due() -> Select[Any]:
-    """Whether a quarantined run is due."""
-    columns = job_claimable.c
+    """Whether a quarantined run is due, also one that waits behind a gate."""
     # A literal, as in the index of the quarantined runs.
-    quarantined = columns.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
-    return select(exists(select(columns.id).where(quarantined)).label("is_due"))
+    most = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
+    return select(or_(*found).label("is_due"))
 
 
 def free_prune_turn() -> Select[Any]:
