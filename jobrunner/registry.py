@@ -190,9 +190,15 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    max_running: int | None = None,
+    rate: str | None = None,
+    burst: int | None = None,
+    concurrency_key: str | Sequence[str] | None = None,
+    max_running_per_key: int | None = None,
+    rate_per_key: str | None = None,
+    burst_per_key: int | None = None,
     schedule: Schedules | None = None,
     timezone: str | None = None,
-    **limits: Any,
 ) -> Any:
     """Register a function as the handler of a job type (by default: the function's name; then write just ``@job``).
 
@@ -224,7 +230,13 @@ def job(
             max_waiting=max_waiting,
             when_full=when_full,
             on_stop=on_stop,
-            **limits,
+            max_running=max_running,
+            rate=rate,
+            burst=burst,
+            concurrency_key=concurrency_key,
+            max_running_per_key=max_running_per_key,
+            rate_per_key=rate_per_key,
+            burst_per_key=burst_per_key,
         )
         if policy.job_type in _registered:
             both = f"{_name_of(_registered[policy.job_type].function)} and {_name_of(function)}"

@@ -1,13 +1,9 @@
 """The handlers and the lines of docs/limits.md."""
 
-import re
-from pathlib import Path
-
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, pages
 
-PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 HEAD = """
 from sqlalchemy import create_engine
 from jobrunner import Context, group, job
@@ -32,7 +28,8 @@ engine = create_engine(os.environ["JOBRUNNER_DATABASE_URL"].replace("postgresql:
 
 
 def test_the_handlers_of_the_page_are_handlers(jobrunner: Commands, app: App, database: Database) -> None:
-    handlers, enqueueing = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    name = "tests/test_limits_docs.py::test_the_handlers_of_the_page_are_handlers"
+    handlers, enqueueing = (block.text for block in pages.checked_by(name))
     app.write("handlers", HEAD + handlers)
     limits = {each["job_type"]: each for each in jobrunner("jobs", "--json").json()}
     assert (limits["transcode"]["max_running"], limits["sync"]["max_running_per_key"]) == (3, 1)
