@@ -32,6 +32,15 @@ class Rate(NamedTuple):
         # In whole microseconds, as the databases store instants.
         return timedelta(microseconds=-(-(seconds // _MICROSECOND) // count))
 
+    @property
+    def longest(self) -> timedelta:
+        """How far ``spent_until`` may lie ahead of now."""
+        return self.burst * self.interval
+
+    def bounded(self, spent_until: datetime | None, now: datetime) -> datetime | None:
+        """``spent_until`` as far as this rate can have moved it on. A clock may have been ahead, or the rate slower."""
+        return None if spent_until is None else min(spent_until, now + self.longest)
+
     def allowed(self, spent_until: datetime | None, now: datetime) -> int:
         """How many runs may begin now."""
         ahead = timedelta(0) if spent_until is None else max(spent_until - now, timedelta(0))

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import queue
 from harness.idle_ticks import tick
 from harness.invariants import insert_runs
@@ -98,6 +98,25 @@ def test_waiting_for_a_rate_is_not_work_for_an_idle_tick(stores: list[Store], da
     # The code now allows more.
     declare(store, Policy("rated", limits=Limits(rate=rate("2/h", 2))))
     assert is_due(store)
+
+
+@pytest.mark.parametrize("per_key", [False, True])
+def test_a_clock_that_was_ahead_does_not_close_a_rate_for_longer_than_its_burst(
+    stores: list[Store], database: Database, per_key: bool
+) -> None:
+    limits = Limits(concurrency_key=("customer",), rate_per_key=rate("9/s")) if per_key else Limits(rate=rate("9/s"))
+    store, limited = stores[0], Policy("rated", limits=limits)
+    declare(store, limited)
+    insert_runs(database, 3, "rated")
+    assert len(claim_all(store, "a", limited, limit=1)) == 3
+    insert_runs(database, 1, "rated")
+    tomorrow = database.now() + timedelta(days=1)
+    table = "job_gates" if per_key else "job_limits"
+    database.execute("UPDATE job_limits SET asked_at = ?", [tomorrow])
+    database.execute(f"UPDATE {table} SET spent_until = ?, opens_at = ?", [tomorrow, tomorrow])
+    assert is_due(store)
+    claim_all(store, "a", limited)
+    wait_for(lambda: claim_all(store, "a", limited), 10, "the rate to open")
 
 
 def test_a_returned_run_does_not_give_its_permission_back(stores: list[Store], database: Database) -> None:

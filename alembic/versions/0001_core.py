@@ -225,6 +225,7 @@ CREATE INDEX job_events_definition_id ON job_events (definition_id);
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
 # has a lease_token: said so where no index but the one that is meant may serve.
+STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {now} + {ten_minutes})"
 CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
     AND (start_deadline_at IS NULL OR start_deadline_at > {now})
     AND (concurrency_key IS NULL
@@ -244,9 +245,9 @@ CREATE VIEW job_gated AS
   WHERE gate <> '' AND {claimable};
 -- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
 CREATE VIEW job_open_limits AS
-  SELECT job_type, max_running_per_key, asked_at IS NULL OR asked_at <= {now} - {ten_minutes} AS is_stale
+  SELECT job_type, max_running_per_key, {stale} AS is_stale
   FROM job_limits
-  WHERE asked_at IS NULL OR asked_at <= {now} - {ten_minutes}
+  WHERE {stale}
     OR ((opens_at IS NULL OR opens_at <= {now})
       AND (max_running IS NULL OR max_running > (SELECT count(*) FROM job_runs
         WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
@@ -319,7 +320,8 @@ def upgrade() -> None:
     _run(_checked(TABLES, name), words)
     for statement in (*values.clock_statements(name), *notify.notify_statements(name), *parents.note_end(name)):
         op.execute(statement)
-    _run(VIEWS, {**words, "claimable": CLAIMABLE.format(**words)})
+    parts = {"claimable": CLAIMABLE, "stale": STALE}
+    _run(VIEWS, words | {name: part.format(**words) for name, part in parts.items()})
 
 
 def _checked(script: str, dialect_name: str) -> str:

@@ -64,8 +64,8 @@ class Openings:
             connection.execute(Prepared("limits.settle"), {"given": gates})
         for of_type in self._types:
             count = sum(each for gate, each in taken.items() if gate.job_type == of_type.name)
-            if count and of_type.limits.rate is not None:
-                spent = _spent(of_type.limits.rate, of_type.spent_until, of_type.now, count)
+            rate = of_type.limits.rate
+            if rate is not None and (spent := _spent(rate, of_type.spent_until, of_type.now, count)):
                 connection.execute(Prepared("limits.settle_types"), {"given": [{"job_type": of_type.name, **spent}]})
             # The next claim looks for more behind the same gates, or finds out when the rate allows more.
             self.may_be_more |= count > 0 and of_type.has_more_room
@@ -88,7 +88,7 @@ class _Type:
         rate = self.limits.rate_per_key
         for gate, spent_until in sorted(self.gates.items()):
             count = taken.get(_Gate(self.name, gate), 0)
-            spent = _spent(rate, spent_until, self.now, count) if count and rate is not None else {}
+            spent = {} if rate is None else _spent(rate, spent_until, self.now, count)
             yield {"job_type": self.name, "gate": gate, **spent}
 
 
@@ -147,7 +147,7 @@ def _look(connection: Connection, of_type: _Type, room: _Room, openings: Opening
             and of_type.spent_until is not None
             and _is_waited_for(connection, of_type)
         ):
-            openings.note_opening((_opens_at(rate, of_type.spent_until) - of_type.now).total_seconds())
+            openings.note_opening((_opens_at(rate, of_type.spent_until, of_type.now) - of_type.now).total_seconds())
     elif not of_type.limits.concurrency_key:
         of_type.run_ids = connection.execute(Prepared("limits.first_runs", (quarantined,)), values).scalars()
         of_type.gates["all"] = None
@@ -163,7 +163,8 @@ def _look_at_each(connection: Connection, of_type: _Type, limit: int, quarantine
     """Find the first run behind each open gate. A further one behind the same gate is for the next claim."""
     limits = of_type.limits
     most = _UNLIMITED if limits.max_running_per_key is None else limits.max_running_per_key
-    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most}
+    longest = timedelta(0) if limits.rate_per_key is None else limits.rate_per_key.longest
+    values = {"of_type": of_type.name, "limit": limit, "most_at_work": most, "longest": longest.total_seconds()}
     for row in connection.execute(Prepared("limits.first_run_of_each", (quarantined,)), values):
         of_type.gates[row.gate] = row.spent_until
         allowed = most - row.at_work
@@ -198,12 +199,17 @@ def _is_waited_for(connection: Connection, of_type: _Type) -> bool:
 
 
 def _spent(rate: Rate, spent_until: datetime | None, now: datetime, count: int) -> dict[str, datetime]:
-    spent = rate.spend(spent_until, now, count)
-    return {"spent_until": spent, "opens_at": _opens_at(rate, spent)}
+    """What changes about the state of a rate when so many runs have begun."""
+    bounded = rate.bounded(spent_until, now)
+    if not count and bounded == spent_until:
+        return {}
+    spent = rate.spend(bounded, now, count)
+    return {"spent_until": spent, "opens_at": _opens_at(rate, spent, now)}
 
 
-def _opens_at(rate: Rate, spent_until: datetime) -> datetime:
-    return rate.opens_at(spent_until, max(1, min(rate.burst // 2, _GATHERED // rate.interval)))
+def _opens_at(rate: Rate, spent_until: datetime, now: datetime) -> datetime:
+    spent = min(spent_until, now + rate.longest)
+    return rate.opens_at(spent, max(1, min(rate.burst // 2, _GATHERED // rate.interval)))
 
 
 def _given(names: Iterable[str]) -> dict[str, Any]:

@@ -1725,7 +1725,7 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now()) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now() OR job_gates.opens_at > (jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",
@@ -1741,7 +1741,7 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT %(param_1)s::INTEGER) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now()) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = %(of_type)s::VARCHAR AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= jobrunner_now() OR job_gates.opens_at > (jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY job_gates.turn_at
  LIMIT %(limit)s::INTEGER""",

@@ -1726,7 +1726,7 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",
@@ -1742,7 +1742,7 @@ FROM job_gated
 WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
  LIMIT :param_1 OFFSET :param_2) AS run_id
 FROM job_gates
-WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AND (SELECT count(*) AS count_1
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
 FROM job_runs
 WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
  LIMIT :limit OFFSET :param_3""",

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ColumnElement,
     Delete,
     Executable,
+    Float,
     Integer,
     ScalarSelect,
     Select,
@@ -30,7 +31,7 @@ from sqlalchemy import (
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
-from jobrunner.store.dialect.values import UtcTime, key_of, now
+from jobrunner.store.dialect.values import UtcTime, key_of, later, now
 from jobrunner.store.schema import job_gates, job_limits, job_runs
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
@@ -207,7 +208,12 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
         .where(
             columns.job_type == _OF_TYPE,
             columns.turn_at.is_not(None),
-            or_(columns.opens_at.is_(None), columns.opens_at <= now()),
+            # Later than the rate can say: it was written before the clock stepped back, or by a slower rate.
+            or_(
+                columns.opens_at.is_(None),
+                columns.opens_at <= now(),
+                columns.opens_at > later(bindparam("longest", type_=Float)),
+            ),
             count < most,
         )
         .order_by(columns.turn_at)
