@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-# In the schema of its table, whatever the search path of the session is.
+from jobrunner.store.namespace import qualifier
+
 _POSTGRESQL = (
     """
-CREATE FUNCTION jobrunner_note_end() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION {schema}jobrunner_note_end() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('UPDATE %I.job_parents SET parent_status = $1 WHERE parent_id = $2', TG_TABLE_SCHEMA)
     USING NEW.status, NEW.id;
@@ -13,8 +14,8 @@ BEGIN
 END $$
 """,
     """
-CREATE TRIGGER jobrunner_note_end AFTER UPDATE OF finished_at ON job_runs FOR EACH ROW
-WHEN (NEW.has_dependants <> 0 AND NEW.finished_at IS NOT NULL) EXECUTE FUNCTION jobrunner_note_end()
+CREATE TRIGGER jobrunner_note_end AFTER UPDATE OF finished_at ON {schema}job_runs FOR EACH ROW
+WHEN (NEW.has_dependants <> 0 AND NEW.finished_at IS NOT NULL) EXECUTE FUNCTION {schema}jobrunner_note_end()
 """,
 )
 _SQLITE = (
@@ -28,11 +29,14 @@ END
 )
 
 
-def note_end(dialect_name: str) -> tuple[str, ...]:
+def note_end(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables."""
-    return _SQLITE if dialect_name == "sqlite" else _POSTGRESQL
+    # The function finds the table in the schema of the one it is called for, whatever the session's search path is.
+    return [each.format(schema=qualifier(schema)) for each in (_SQLITE if dialect_name == "sqlite" else _POSTGRESQL)]
 
 
-def note_end_removal(dialect_name: str) -> tuple[str, ...]:
+def note_end_removal(dialect_name: str, schema: str | None) -> list[str]:
     """The inverse of ``note_end``, after the table of runs is dropped."""
-    return () if dialect_name == "sqlite" else ("DROP FUNCTION IF EXISTS jobrunner_note_end()",)
+    if dialect_name == "sqlite":
+        return []
+    return [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_note_end()"]

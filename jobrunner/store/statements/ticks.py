@@ -6,22 +6,24 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Float,
     Insert,
     Integer,
+    MetaData,
     ScalarSelect,
     Select,
+    String,
+    Table,
     Update,
     bindparam,
-    column,
     exists,
     func,
     insert,
     literal_column,
     or_,
     select,
-    table,
     union_all,
     update,
 )
@@ -42,12 +44,14 @@ from jobrunner.store.views import (
 
 VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
 _PRUNE_EVERY = timedelta(minutes=10)
+# Alembic creates it.
+_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
 
 
 def schema() -> Select[Any]:
     """The version of the schema, and the oldest level of the code that it fits."""
     oldest = select(job_state.c.oldest_code).scalar_subquery().label("oldest_code")
-    return select(column("version_num"), oldest).select_from(table(VERSION_TABLE))
+    return select(_VERSION.c.version_num, oldest)
 
 
 def open() -> Insert:  # noqa: A001 - the name of the statement
@@ -114,7 +118,7 @@ def claimable(type_count: int) -> Select[Any]:
 def is_quarantined_due() -> Select[Any]:
     """Whether a quarantined run is due, also one that waits behind a gate."""
     # A literal, as in the index of the quarantined runs.
-    most = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    most: ColumnElement[int] = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
     return select(or_(*found).label("is_due"))
 
