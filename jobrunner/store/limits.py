@@ -18,7 +18,7 @@ from jobrunner.rates import Rate
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared, Row
 
-_ADMITTED, _RELEASED = 1000, 10_000
+_ADMITTED, _RELEASED = 1000, 2000
 """How many due runs of a type one claim puts behind their gates at most; and how many are taken away again at once."""
 _BUSY_SECONDS = 0.05
 """After this time it is worth another claim if another one had locked the limits."""

@@ -88,7 +88,9 @@ def dead_run(connection: Connection) -> int:
 
 
 def waiting_run(connection: Connection) -> int:
-    return _first(connection, "status IN ('queued', 'failed') AND job_type = 'known' ORDER BY priority DESC, run_at")
+    return _first(
+        connection, "status IN ('queued', 'failed') AND job_type = 'known' AND gate = '' ORDER BY turn_at, run_at"
+    )
 
 
 def _first(connection: Connection, condition: str) -> int:
@@ -205,7 +207,6 @@ BUSY: dict[str, Call] = {
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
-OLD["limits.declare that there are none now"] = lambda connection: limits.declare(connection, Policy("keyed"))
 PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",

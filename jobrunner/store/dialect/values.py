@@ -109,6 +109,16 @@ class turn(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function
     inherit_cache = True
 
 
+class is_one_of(FunctionElement[bool]):  # noqa: N801 - reads as the SQL operator that it is
+    """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
+
+    As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
 class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
     """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
 
@@ -154,6 +164,18 @@ def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
 @compiles(turn, "sqlite")
 def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
     return _SQLITE_TURN
+
+
+@compiles(is_one_of)
+def _is_one_of_postgresql(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} = ANY(ARRAY({found.removeprefix('(').removesuffix(')')}))"
+
+
+@compiles(is_one_of, "sqlite")
+def _is_one_of_sqlite(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} IN ({found.removeprefix('(').removesuffix(')')})"
 
 
 @compiles(key_of)

@@ -26,7 +26,7 @@ from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import Seconds, later, now
 from jobrunner.store.schema import job_runs
 from jobrunner.store.statements.holding import NO_LOCK, RUNNING, of_these, unlocked
-from jobrunner.store.views import job_claimable, job_gated
+from jobrunner.store.views import job_claimable
 
 VARIANTS = {
     "claim": [
@@ -100,9 +100,12 @@ def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool
 
 
 def _of_list() -> Subquery:
-    due, given = job_gated.c, rows("gated", {"id": job_runs.c.id.type})
-    found = select(due.id, due.turn_at, due.run_at).join_from(given, job_gated, due.id == given.c.id)
-    return found.with_for_update(of=job_gated, skip_locked=True, key_share=True).subquery("of_list")
+    columns, given = job_runs.c, rows("gated", {"id": job_runs.c.id.type})
+    found = select(columns.id, columns.turn_at, columns.run_at).join_from(given, job_runs, columns.id == given.c.id)
+    # They were found in this transaction. In these words no partial index offers itself, as one over all that waits.
+    still_waits = (columns.finished_at.is_(None), columns.lease_token.is_(None), columns.gate != literal_column("''"))
+    found = found.where(*still_waits).with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    return found.subquery("of_list")
 
 
 def _of_type(type_count: int, name: str, type_: Any) -> Any:

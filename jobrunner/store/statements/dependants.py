@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import Event, Status, target
 from jobrunner.store.dialect.rows import rows
-from jobrunner.store.dialect.values import BigKey, now
+from jobrunner.store.dialect.values import BigKey, is_one_of, now
 from jobrunner.store.schema import IS_ENDED, job_parents, job_runs
 
 _ID = {"id": BigKey}
@@ -87,14 +87,14 @@ def lock() -> Select[Any]:
 def take_ends() -> Executable:
     """Delete the parents that have ended of the runs of a list, and return how they ended."""
     columns, given = job_parents.c, rows("given", _ID)
-    ended = delete(job_parents).where(columns.run_id.in_(select(given.c.id)), IS_ENDED)
+    ended = delete(job_parents).where(is_one_of(columns.run_id, select(given.c.id).scalar_subquery()), IS_ENDED)
     return ended.returning(columns.run_id, columns.parent_id, columns.parent_status, columns.on_failure)
 
 
 def forget() -> Delete:
     """Delete the parents of the runs of a list."""
     given = rows("given", _ID)
-    return delete(job_parents).where(job_parents.c.run_id.in_(select(given.c.id)))
+    return delete(job_parents).where(is_one_of(job_parents.c.run_id, select(given.c.id).scalar_subquery()))
 
 
 def cancel() -> Update:

@@ -114,7 +114,7 @@ def claimable(type_count: int) -> Select[Any]:
 def is_quarantined_due() -> Select[Any]:
     """Whether a quarantined run is due, also one that waits behind a gate."""
     # A literal, as in the index of the quarantined runs.
-    most = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    most: ColumnElement[int] = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
     return select(or_(*found).label("is_due"))
 
