@@ -62,7 +62,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         problems = unbounded(store, "idle", idle)
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
-        fill_gates(database, IN_FRONT)
+        fill_gates(database, IN_FRONT // 5)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", every)
         database.execute("ANALYZE")
@@ -81,7 +81,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute("VACUUM ANALYZE job_runs")
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
-        fill_gates(database, IN_FRONT)
+        fill_gates(database, IN_FRONT // 5)
         problems += unbounded(store, "filled since ANALYZE", every)
     finally:
         store.close()

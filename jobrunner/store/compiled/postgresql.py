@@ -1886,7 +1886,7 @@ FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > jobrunner_now() AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > jobrunner_now() AND job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > jobrunner_now()) AS next_slot_at, jobrunner_now() AS now""",
         {},
