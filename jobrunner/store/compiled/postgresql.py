@@ -1868,7 +1868,10 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         (),
     ),
     ('limits.take', ('postgresql',)): (
-        """INSERT INTO job_limits (job_type, asked_at) VALUES (%(of_type)s::VARCHAR, jobrunner_now()) ON CONFLICT DO NOTHING RETURNING job_limits.job_type, job_limits.spent_until, jobrunner_now() AS now""",
+        """INSERT INTO job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_now() AS anon_2
+WHERE NOT (EXISTS (SELECT job_limits.job_type
+FROM job_limits
+WHERE job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING job_limits.job_type, job_limits.spent_until, jobrunner_now() AS now""",
         {},
         {},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),

@@ -1869,7 +1869,10 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         (),
     ),
     ('limits.take', ('sqlite',)): (
-        """INSERT INTO job_limits (job_type, asked_at) VALUES (:of_type, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
+WHERE NOT (EXISTS (SELECT job_limits.job_type
+FROM job_limits
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
