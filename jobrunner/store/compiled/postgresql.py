@@ -1150,6 +1150,13 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         (),
     ),
+    ('dependants.known', ()): (
+        """SELECT job_runs.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('dependants.lock', ()): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, jobrunner_now() AS now
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN job_runs ON job_runs.id = given.id FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",

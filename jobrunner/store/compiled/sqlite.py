@@ -1150,6 +1150,13 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {},
         (),
     ),
+    ('dependants.known', ()): (
+        """SELECT job_runs.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('dependants.lock', ()): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",

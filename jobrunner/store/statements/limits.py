@@ -128,8 +128,12 @@ def take(database: str) -> Executable:
     """Insert the row of a type if there is none, which locks it."""
     # Asked first, because ON CONFLICT waits for a claim that has changed the row.
     is_new = ~select(job_limits.c.job_type).where(job_limits.c.job_type == _OF_TYPE).exists()
-    insert = inserting(database, job_limits).from_select(["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new))
-    statement: Executable = insert.on_conflict_do_nothing().returning(job_limits.c.job_type, job_limits.c.spent_until, now().label("now"))
+    insert = inserting(database, job_limits).from_select(
+        ["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new)
+    )
+    statement: Executable = insert.on_conflict_do_nothing().returning(
+        job_limits.c.job_type, job_limits.c.spent_until, now().label("now")
+    )
     return statement
 
 
