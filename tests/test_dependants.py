@@ -137,6 +137,17 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
         attach(store, refused, fine)
 
 
+def test_a_run_that_was_cancelled_and_pruned_is_no_work_when_its_parent_ends(store: Store, database: Database) -> None:
+    parent, child = insert_runs(database, 2)
+    attach(store, child, parent)
+    store.write(lambda connection: admin.cancel(connection, child, "me"))
+    database.execute("DELETE FROM job_runs WHERE id = ?", [child])
+    end(store, claim_all(store, "a", KNOWN))
+    assert is_due(store)
+    assert follow(store) == (0, 0, False)
+    assert not is_due(store)
+
+
 def test_parents_that_end_at_the_same_time_release_their_dependant_once(
     open_store: Callable[[], Store], database: Database
 ) -> None:

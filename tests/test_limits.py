@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
-from harness import Database
+from harness import Database, postgresql_only
 from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
-from harness.limits import at_once, at_work, claim_all, declare, drain, end, end_all, most_at_once
+from harness.limits import at_once, at_work, claim_all, claim_of, declare, drain, end, end_all, most_at_once
 from harness.plan_calls import KEPT, KNOWN, request
+from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Limits, Owner, Policy
 from jobrunner.store import admin, claims, expiries, limits, retention, ticks
+from jobrunner.store.claims import Claim
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -194,6 +197,30 @@ def test_a_quarantined_run_keeps_to_the_limit_too(store: Store, database: Databa
     end_all(store, database)
     (run,) = store.write(lambda connection: claims.claim(connection, asked)).runs
     assert run.lease.run_id == poison
+
+
+@postgresql_only
+def test_a_host_that_stalls_in_a_claim_holds_up_its_limited_type_only(
+    open_store: Callable[[], Store], database: Database
+) -> None:
+    """Nobody waits for it, and all of them look again soon."""
+    one, other = open_store(), open_store()
+    declare(one, THREE)
+    capped, known = insert_runs(database, 2, "capped"), insert_runs(database, 1, "known")
+    asked = request(owner=Owner("a", "a:1:a"), token="a" * 32, policies=[THREE], limit=1)
+    answers = []
+
+    def stall(connection: Connection) -> Claim:
+        claim = claims.claim(connection, asked)
+        began_at = clock.elapsed()
+        answers.append(claim_of(other, "b", THREE, *KNOWN))
+        assert clock.elapsed() - began_at < 1
+        return claim
+
+    assert [run.lease.run_id for run in one.write(stall).runs] == capped[:1]
+    ((meanwhile,), _, opens_in, _) = answers[0]
+    assert (meanwhile.lease.run_id, opens_in) == (known[0], 0.05)
+    assert [lease.run_id for lease in claim_all(other, "b", THREE)] == capped[1:]
 
 
 @pytest.mark.promise("P1")

@@ -174,9 +174,7 @@ CREATE TABLE {schema}job_parents (
   on_failure VARCHAR(20) NOT NULL,
   parent_status VARCHAR(20),
   CONSTRAINT job_parents_pkey PRIMARY KEY (parent_id, run_id),
-  CONSTRAINT job_parents_on_failure CHECK (on_failure IN ('cancel', 'run')),
-  CONSTRAINT job_parents_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES {schema}job_runs (id),
-  CONSTRAINT job_parents_run_id_fkey FOREIGN KEY (run_id) REFERENCES {schema}job_runs (id) ON DELETE CASCADE
+  CONSTRAINT job_parents_on_failure CHECK (on_failure IN ('cancel', 'run'))
 ){storage};
 CREATE INDEX job_parents_run_id ON {schema}job_parents (run_id);
 CREATE INDEX job_parents_ended ON {schema}job_parents (run_id) WHERE parent_status IS NOT NULL;

@@ -65,8 +65,11 @@ def follow(connection: Connection) -> Followed:
     if not told:
         return Followed(0, 0, may_be_more=False)
     locked = {row.id: row for row in connection.execute(Prepared("dependants.lock"), _given(told))}
-    if not locked:
-        return Followed(0, 0, may_be_more=True)
+    if len(locked) < len(told):
+        known = connection.execute(Prepared("dependants.known"), _given(told)).scalars()
+        # The others were cancelled, and are pruned.
+        connection.execute(Prepared("dependants.forget"), _given(sorted(set(told) - set(known))))
+        told = known
     given = _given(sorted(locked))
     reasons: dict[int, Row] = {}
     for end in connection.execute(Prepared("dependants.take_ends"), given):

@@ -56,8 +56,11 @@ class Openings:
         self._types.append(looked_at)
         self.run_ids += looked_at.run_ids
 
-    def settle(self, connection: Connection, claimed: Iterable[Row]) -> None:
+    def settle(self, connection: Connection, claimed: Sequence[Row]) -> None:
         """Write what the claim of these runs changes."""
+        for of_type in self._types if claimed else ():
+            # Rates count from the instant that the attempts have, which is a little later than the look before.
+            of_type.now = claimed[0].claimed_at
         taken = Counter(_Gate(row.job_type, row.gate) for row in claimed)
         gates = [each for of_type in self._types for each in of_type.settled_gates(taken)]
         if gates:

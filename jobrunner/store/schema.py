@@ -273,8 +273,9 @@ _partial(
 job_parents = Table(
     "job_parents",
     metadata,
-    Column("parent_id", BigKey, ForeignKey("job_runs.id"), primary_key=True),
-    Column("run_id", BigKey, ForeignKey("job_runs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    # No foreign keys, because each run that is pruned would be looked up here.
+    Column("parent_id", BigKey, primary_key=True),
+    Column("run_id", BigKey, primary_key=True, index=True),
     Column("on_failure", short_text(20), nullable=False),
     Column("parent_status", short_text(20)),
     CheckConstraint("on_failure IN ('cancel', 'run')", name="on_failure"),

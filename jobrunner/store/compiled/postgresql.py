@@ -1150,6 +1150,13 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         (),
     ),
+    ('dependants.known', ()): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('dependants.lock', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.gate, jobrunner_schema.jobrunner_now() AS now
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
@@ -1868,7 +1875,10 @@ WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type A
         (),
     ),
     ('limits.take', ('postgresql',)): (
-        """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) VALUES (%(of_type)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
+        """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
+WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
@@ -1886,7 +1896,7 @@ FROM jobrunner_schema.job_open_gates) AS is_gate_open, EXISTS (SELECT jobrunner_
 FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(jobrunner_schema.job_runs.run_at) AS min_3
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND releases >= 0) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_4
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_4
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},

@@ -1150,6 +1150,13 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {},
         (),
     ),
+    ('dependants.known', ()): (
+        """SELECT job_runs.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
     ('dependants.lock', ()): (
         """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
@@ -1869,7 +1876,10 @@ WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate 
         (),
     ),
     ('limits.take', ('sqlite',)): (
-        """INSERT INTO job_limits (job_type, asked_at) VALUES (:of_type, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
+WHERE NOT (EXISTS (SELECT job_limits.job_type
+FROM job_limits
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
         (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
@@ -1887,7 +1897,7 @@ FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},

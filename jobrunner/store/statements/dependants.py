@@ -84,6 +84,12 @@ def lock() -> Select[Any]:
     return found.with_for_update(of=job_runs, skip_locked=True, key_share=True)
 
 
+def known() -> Select[Any]:
+    """The runs of a list that exist."""
+    given = rows("given", _ID)
+    return select(job_runs.c.id).join_from(given, job_runs, job_runs.c.id == given.c.id)
+
+
 def take_ends() -> Executable:
     """Delete the parents that have ended of the runs of a list, and return how they ended."""
     columns, given = job_parents.c, rows("given", _ID)

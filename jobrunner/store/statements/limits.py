@@ -125,9 +125,15 @@ def lock() -> Update:
 
 
 def take(database: str) -> Executable:
-    """Insert the row of a type, which locks it."""
-    insert = inserting(database, job_limits).values(job_type=_OF_TYPE, asked_at=now()).on_conflict_do_nothing()
-    statement: Executable = insert.returning(job_limits.c.job_type, job_limits.c.spent_until, now().label("now"))
+    """Insert the row of a type if there is none, which locks it."""
+    # Asked first, because ON CONFLICT waits for a claim that has changed the row.
+    is_new = ~select(job_limits.c.job_type).where(job_limits.c.job_type == _OF_TYPE).exists()
+    insert = inserting(database, job_limits).from_select(
+        ["job_type", "asked_at"], select(_OF_TYPE, now()).where(is_new)
+    )
+    statement: Executable = insert.on_conflict_do_nothing().returning(
+        job_limits.c.job_type, job_limits.c.spent_until, now().label("now")
+    )
     return statement
 
 

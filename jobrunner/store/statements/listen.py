@@ -40,6 +40,8 @@ def look_ahead() -> Select[Any]:
     next_run = select(func.min(runs.run_at)).where(
         runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
         runs.run_at > now(),
+        # Runs behind gates are due already, or wait for others.
+        runs.gate == literal_column("''"),
         ANY_RELEASES,
     )
     next_slot = select(func.min(definitions.next_run_at)).where(
