@@ -151,6 +151,21 @@ def test_every_command_finds_the_schema(placed: Commands) -> None:
 
 
 @postgresql_only
+def test_line_for_cron_has_the_schema_in_its_env_file(placed: Commands, tmp_path: Path) -> None:
+    """A tick that did not know it would find no tables, or those of another installation."""
+    refused = placed("schedule", "crontab", check=False)
+    assert (refused.returncode, "JOBRUNNER_SCHEMA" in refused.stderr) == (78, True)
+    env_file = tmp_path / "app.env"
+    variables = {name: value for name, value in placed.environment().items() if name.startswith("JOBRUNNER_")}
+    env_file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
+    env_file.chmod(0o600)
+    nothing: dict[str, str | None] = dict.fromkeys(variables)
+    assert f" --env-file {env_file}" in placed("schedule", "crontab", "--env-file", env_file, env=nothing).stdout
+    placed("tick", "--env-file", env_file, env=nothing)
+    assert placed.database.value("SELECT count(*) FROM job_ticks") == 1
+
+
+@postgresql_only
 def test_an_idle_tick_with_the_setting_is_as_short_as_without(placed: Commands) -> None:
     quiet_hour(placed.database)
     assert tick(placed).was_short
@@ -201,7 +216,8 @@ def test_migrate_needs_no_right_to_create_a_schema_that_is_there(
         env = {"JOBRUNNER_SCHEMA": "given"}
         refused = jobrunner("migrate", env=env, check=False)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (69, 1), refused.stderr
-        admin.execute(f"CREATE SCHEMA given AUTHORIZATION {database.access.role}")
+        admin.execute("CREATE SCHEMA given")
+        admin.execute(f"GRANT CREATE, USAGE ON SCHEMA given TO {database.access.role}")
     assert jobrunner("migrate", env=env).stdout.endswith(": migrated\n")
     assert jobrunner("migrate", env=env).stdout.endswith(": up to date\n")
 
