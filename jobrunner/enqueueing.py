@@ -15,7 +15,7 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.limits import whole_number
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, declared, parse_timeout
+from jobrunner.jobs.policy import declared, encoded, parse_timeout
 from jobrunner.model import OnFailure
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
@@ -45,11 +45,12 @@ def enqueue(
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
-    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority`` is first: each
-    step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the answer has the
-    id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent, also if this
-    process has a handler for the type and the handler cannot take the payload.
+    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
+    a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
+    ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
+    is first: each step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the
+    answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent,
+    also if the handler cannot take the payload.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
@@ -62,7 +63,7 @@ def enqueue(
     settings = _settings()
     new = new_run(
         job_type,
-        payload or {},
+        encoded(job_type, payload or {}),
         payload_limit=settings.payload_limit,
         run_at=run_at,
         priority=priority,
@@ -70,7 +71,6 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    check_declared(job_type, payload or {})
     parents = parent_ids(after, on_failure)
     caller = connection_of_caller(transaction, settings.schema)
     enqueued = insert_run(caller, new, declared(job_type))
@@ -116,7 +116,6 @@ def enqueue_many(
     for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
-            check_declared(job_type, given.payload if isinstance(given, Entry) else given)
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
@@ -132,10 +131,11 @@ def _own_columns(
     job_type: str, given: Mapping[str, Any] | Entry, limit: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     if not isinstance(given, Entry):
-        return {"payload": checked_text(given, limit)}
+        return {"payload": checked_text(encoded(job_type, given), limit)}
     own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
     set_here = {name: value for name, value in own.items() if value is not None}
-    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **set_here}).columns())
+    payload = encoded(job_type, given.payload)
+    return _without_type(new_run(job_type, payload, payload_limit=limit, **{**options, **set_here}).columns())
 
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
