@@ -8,7 +8,7 @@ _POSTGRESQL = (
     """
 CREATE FUNCTION {schema}jobrunner_note_end() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('UPDATE %I.job_parents SET parent_status = $1 WHERE parent_id = $2', TG_TABLE_SCHEMA)
+  EXECUTE 'UPDATE ' || quote_ident(TG_TABLE_SCHEMA) || '.job_parents SET parent_status = $1 WHERE parent_id = $2'
     USING NEW.status, NEW.id;
   RETURN NULL;
 END $$
