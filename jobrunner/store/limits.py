@@ -116,7 +116,7 @@ def open_gates(connection: Connection, wanted: Mapping[str, tuple[Limits, int]],
 
 def _locked(connection: Connection, names: Collection[str]) -> dict[str, Row]:
     found = {row.job_type: row for row in connection.execute(Prepared("limits.lock"), _given(names))}
-    for name in names - found.keys():
+    for name in sorted(names - found.keys()):
         row = connection.execute(Prepared("limits.take", (connection.database,)), {"of_type": name}).first()
         if row is not None:
             found[name] = row
