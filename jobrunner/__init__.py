@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.errors import QueueFull
+    from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.registry import job
@@ -28,6 +29,7 @@ __all__ = [
     "enqueue_many",
     "exponential",
     "fixed",
+    "group",
     "job",
     "polynomial",
     "waits",
@@ -39,6 +41,7 @@ _MODULES = {
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     "QueueFull": "errors",
+    "group": "grouping",
     "job": "registry",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),

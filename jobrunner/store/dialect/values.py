@@ -29,6 +29,14 @@ from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
 from jobrunner.store.encoding import decoder, encoder, microseconds
 from jobrunner.store.raw_driver import SQLITE_NOW, SQLITE_WORDS, postgresql_words
 
+# When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
+# words, and takes it for immutable because it computes in UTC.
+_POSTGRESQL_TURN = (
+    "(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
+    " AT TIME ZONE 'UTC'::text)"
+)
+_SQLITE_TURN = "run_at - priority * 60000000"
+
 # STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
 # clock_timestamp() would be a filter. Tests change only the setting.
 _POSTGRESQL_CLOCK = """
@@ -107,31 +115,30 @@ class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL functio
     inherit_cache = True
 
 
-class hour_of(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """The begin of the hour (UTC) of an instant."""
+class turn(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """When a run's turn comes, for the generated column."""
 
     type = UtcTime()
     inherit_cache = True
 
 
-class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
-    """The seconds from the first instant to the second."""
+class is_one_of(FunctionElement[bool]):  # noqa: N801 - reads as the SQL operator that it is
+    """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
 
-    type = Float(53)
+    As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
+    """
+
+    type = Boolean()
     inherit_cache = True
 
 
-class oldest_transaction(FunctionElement[int]):  # noqa: N801 - reads as the SQL function that it is
-    """All transactions with a lower number are over. SQLite has one writer at a time, and no numbers: always 0."""
+class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
+    """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
 
-    type = BigKey
-    inherit_cache = True
+    A missing value counts as null. Only the first 200 characters count.
+    """
 
-
-class own_transaction(FunctionElement[int]):  # noqa: N801 - reads as the SQL function that it is
-    """The number of this transaction: it is higher than that of all that have written before. SQLite: always 0."""
-
-    type = BigKey
+    type = Text()
     inherit_cache = True
 
 
@@ -167,44 +174,40 @@ def _later_sqlite(element: later, compiler: Any, **keywords: Any) -> str:
     return f"({SQLITE_NOW} + CAST({compiler.process(element.clauses, **keywords)} * 1000000 AS INTEGER))"
 
 
-@compiles(hour_of)
-def _hour_postgresql(element: hour_of, compiler: Any, **keywords: Any) -> str:
-    return f"date_trunc('hour', {compiler.process(element.clauses, **keywords)}, 'UTC')"
+@compiles(turn)
+def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _POSTGRESQL_TURN
 
 
-@compiles(hour_of, "sqlite")
-def _hour_sqlite(element: hour_of, compiler: Any, **keywords: Any) -> str:
-    (instant,) = element.clauses
-    text = compiler.process(instant, **keywords)
-    return f"({text} - {text} % 3600000000)"
+@compiles(turn, "sqlite")
+def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _SQLITE_TURN
 
 
-@compiles(seconds_between)
-def _seconds_postgresql(element: seconds_between, compiler: Any, **keywords: Any) -> str:
-    first, second = (compiler.process(each, **keywords) for each in element.clauses)
-    return f"CAST(EXTRACT(epoch FROM ({second} - {first})) AS DOUBLE PRECISION)"
+@compiles(is_one_of)
+def _is_one_of_postgresql(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} = ANY(ARRAY({found.removeprefix('(').removesuffix(')')}))"
 
 
-@compiles(seconds_between, "sqlite")
-def _seconds_sqlite(element: seconds_between, compiler: Any, **keywords: Any) -> str:
-    first, second = (compiler.process(each, **keywords) for each in element.clauses)
-    return f"(({second} - {first}) / 1000000.0)"
+@compiles(is_one_of, "sqlite")
+def _is_one_of_sqlite(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} IN ({found.removeprefix('(').removesuffix(')')})"
 
 
-@compiles(oldest_transaction)
-def _oldest_postgresql(element: oldest_transaction, compiler: Any, **_: Any) -> str:
-    return "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+@compiles(key_of)
+def _key_of_postgresql(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"{payload} -> CAST({name} AS TEXT)" for name in names)
+    return f"substr(CAST(jsonb_build_array({values}) AS TEXT), 1, 200)"
 
 
-@compiles(own_transaction)
-def _own_postgresql(element: own_transaction, compiler: Any, **_: Any) -> str:
-    return "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)"
-
-
-@compiles(oldest_transaction, "sqlite")
-@compiles(own_transaction, "sqlite")
-def _transaction_sqlite(element: Any, compiler: Any, **_: Any) -> str:
-    return "0"
+@compiles(key_of, "sqlite")
+def _key_of_sqlite(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"json_extract({payload}, '$.\"' || {name} || '\"')" for name in names)
+    return f"substr(json_array({values}), 1, 200)"
 
 
 @compiles(stored_json)
@@ -232,6 +235,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
             "key": "INTEGER",
             "small_number": "INTEGER",
             "time": "INTEGER",
+            "instant": "INTEGER",
+            "turn": f"INTEGER GENERATED ALWAYS AS ({_SQLITE_TURN}) STORED",
             "json": "TEXT",
             "seconds": "REAL",
             "one_second": "1000000",
@@ -244,6 +249,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
         "key": "BIGINT",
         "small_number": "SMALLINT",
         "time": "TIMESTAMPTZ",
+        "instant": "TIMESTAMPTZ",
+        "turn": f"TIMESTAMPTZ GENERATED ALWAYS AS ({_POSTGRESQL_TURN}) STORED",
         "json": "JSONB",
         "seconds": "DOUBLE PRECISION",
         "one_second": "interval '1 second'",
