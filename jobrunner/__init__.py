@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from jobrunner.errors import QueueFull
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.middleware import after_run, around_run, before_run
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
@@ -24,6 +25,9 @@ __all__ = [
     "Retry",
     "Schedule",
     "Snooze",
+    "after_run",
+    "around_run",
+    "before_run",
     "enqueue",
     "enqueue_many",
     "exponential",
@@ -39,6 +43,7 @@ _MODULES = {
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     "QueueFull": "errors",
+    **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
