@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.middleware import after_run, around_run, before_run
+    from jobrunner.migration import migrate
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
@@ -33,6 +34,7 @@ __all__ = [
     "exponential",
     "fixed",
     "job",
+    "migrate",
     "polynomial",
     "waits",
 ]
@@ -45,6 +47,7 @@ _MODULES = {
     "QueueFull": "errors",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
+    "migrate": "migration",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

@@ -73,12 +73,12 @@ class SqlalchemyConnection(Executor):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
     def __init__(self, connection: EngineConnection) -> None:
-        self._connection = connection
+        self.connection = connection
         self.database = connection.dialect.name
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         assert not isinstance(statement, str)
-        result = self._connection.execute(core(statement), values)
+        result = self.connection.execute(core(statement), values)
         rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 

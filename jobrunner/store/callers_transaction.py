@@ -1,0 +1,119 @@
+"""The statements of a tick on the caller's own connection, inside the transaction that is open on it.
+
+The testing kit runs the life of a run there. Nothing here ends the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from typing import Any
+
+from jobrunner.store.callers import SqlalchemyConnection, Transaction, _PsycopgConnection, connection_of_caller
+from jobrunner.store.connection import NO_VALUES, Connection, Executor, Result
+from jobrunner.store.statement import Statement, Values
+from jobrunner.store.waits import COMMAND, Waits
+
+
+class CallersTransaction(Connection):
+    """A caller's connection for what is otherwise done on a connection of jobrunner's own."""
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(getattr(executor, "driver", None), Waits.of(COMMAND), Exception)
+        self.database = executor.database
+        self._executor = executor
+        self.engine = executor.connection if isinstance(executor, SqlalchemyConnection) else None
+
+    def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
+        """Execute a statement; see ``Executor``. Errors are those of the caller's library."""
+        if self.engine is not None and isinstance(statement, str):
+            self.engine.exec_driver_sql(statement)
+            return Result([], -1)
+        return self._executor.execute(statement, values)
+
+    def begin(self, *, writes: bool = True) -> None:
+        raise NotImplementedError("the caller's transaction is open already")
+
+    def sever(self) -> None:
+        raise NotImplementedError("the connection is the caller's")
+
+    def _run(self, text: str, parameters: Values) -> Any:
+        raise NotImplementedError
+
+    def _is_gone(self, error: Exception) -> bool:
+        return False
+
+    def _commit(self) -> None:
+        raise NotImplementedError
+
+    def _rollback(self) -> None:
+        raise NotImplementedError
+
+
+class _PlainPsycopg(_PsycopgConnection):
+    """Reads values as psycopg does by itself, whatever the owner of the connection has registered for its types."""
+
+    def _send(self, text: str, parameters: Values) -> Any:
+        from psycopg.rows import tuple_row
+
+        return _plain_cursor()(self.driver, row_factory=tuple_row).execute(text, parameters)
+
+
+@cache
+def _plain_cursor() -> Any:
+    import psycopg
+
+    class PlainCursor(psycopg.Cursor[Any]):
+        @property
+        def adapters(self) -> Any:
+            return psycopg.adapters
+
+    return PlainCursor
+
+
+def is_open(transaction: Any) -> bool:
+    """Whether a transaction of the caller is open; False only for a connection of Django in autocommit."""
+    return not _is_django(transaction) or bool(transaction.in_atomic_block)
+
+
+@contextmanager
+def joined(transaction: Transaction) -> Iterator[CallersTransaction]:
+    """The caller's transaction; on a connection of Django in autocommit, one for this block."""
+    with nullcontext() if is_open(transaction) else _atomic(transaction):
+        executor = connection_of_caller(transaction)
+        if type(executor) is _PsycopgConnection:
+            executor = _PlainPsycopg(executor.driver)
+        found = CallersTransaction(executor)
+        if found.database == "sqlite" and not _driver_of(executor).in_transaction:
+            # Python begins no transaction before a statement that begins with WITH.
+            found.execute("BEGIN")
+        yield found
+
+
+def savepoint(transaction: Transaction) -> AbstractContextManager[Any]:
+    """Undoes what the block has written if it raises, in the way of the caller's library."""
+    given: Any = transaction
+    if _is_django(given):
+        atomic: AbstractContextManager[Any] = _atomic(given)
+        return atomic
+    if hasattr(given, "begin_nested"):
+        nested: AbstractContextManager[Any] = given.begin_nested()
+        return nested
+    undone: AbstractContextManager[Any] = CallersTransaction(connection_of_caller(transaction)).savepoint()
+    return undone
+
+
+def _is_django(transaction: Any) -> bool:
+    return hasattr(transaction, "in_atomic_block")
+
+
+def _atomic(connection: Any) -> Any:
+    return sys.modules["django.db"].transaction.atomic(using=connection.alias)
+
+
+def _driver_of(executor: Executor) -> Any:
+    if isinstance(executor, SqlalchemyConnection):
+        return executor.connection.connection.driver_connection
+    return executor.driver  # type: ignore[attr-defined]
