@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness import Database, SQLiteDatabase, wait_for
+from harness import Database, SQLiteDatabase, pages, sqlite_only, wait_for
 from harness.commands import clean_environment
 
 PROJECT = Path(__file__).parent / "django_project"
@@ -157,3 +157,21 @@ def test_djangos_own_test_runner_passes_the_tests_of_the_kit_and_of_the_backend(
     print(*re.findall(r"used: .*", done.stdout))
     assert done.returncode == 0, done.stderr[-6000:]
     assert int(re.findall(r"Ran (\d+) tests", done.stderr)[0]) >= 24
+
+
+@sqlite_only
+def test_example_of_the_page_is_a_test_of_the_project(project: Project) -> None:
+    (block,) = pages.checked_by("tests/test_django.py::test_example_of_the_page_is_a_test_of_the_project")
+    (project.folder / "shop" / "tests.py").write_text(block.text)
+    project.manage("makemigrations", "shop", "--verbosity", "0")
+    assert "Ran 1 test in" in project.manage("test", "--noinput").stderr
+
+
+@sqlite_only
+def test_settings_of_the_page_are_what_the_code_reads(project: Project, database: Database) -> None:
+    blocks = pages.checked_by("tests/test_django.py::test_settings_of_the_page_are_what_the_code_reads")
+    settings = project.folder / "mysite" / "settings.py"
+    other = 'DATABASES["queue"] = DATABASES["default"] | {"NAME": "/tmp/of-the-queue.db"}'
+    settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks)]))
+    assert "no issues" in project.manage("check").stdout
+    assert "JOBRUNNER_DATABASE_URL=sqlite:////tmp/of-the-queue.db\n" in project.manage("jobrunner", "env").stdout

@@ -22,7 +22,7 @@ class JobrunnerConfig(AppConfig):
     verbose_name = "jobrunner"
 
     def ready(self) -> None:
-        """Import ``jobs.py`` of every app, and ``tasks.py`` if jobrunner runs Django's tasks: these hold the handlers."""
+        """Import the handlers: ``jobs.py`` of every app, and ``tasks.py`` if jobrunner runs Django's tasks."""
         checks.register(conf.check_settings)
         post_migrate.connect(_migrate, sender=self, dispatch_uid="jobrunner")
         autodiscover_modules("jobs")

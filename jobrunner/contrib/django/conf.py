@@ -26,7 +26,9 @@ def alias() -> str:
 
 def runs_tasks() -> bool:
     """Whether a backend of ``TASKS`` is jobrunner's."""
-    return any(each.get("BACKEND", "").startswith(f"{__package__}.") for each in getattr(settings, "TASKS", {}).values())
+    return any(
+        each.get("BACKEND", "").startswith(f"{__package__}.") for each in getattr(settings, "TASKS", {}).values()
+    )
 
 
 def connection() -> Any:

@@ -60,7 +60,7 @@ class KitTests(TestCase):
             self.jobs.drain()
         assert not Account.objects.exists()
         assert self.jobs.drain().attempts == []
-        self.jobs.move_clock("1h")
+        self.jobs.move_clock("2h")
         assert self.jobs.drain(raising=False).counts == {"dead": 1}
 
     def test_async_handler_and_savepoint(self):
@@ -73,12 +73,14 @@ class KitTests(TestCase):
         assert [each.job_type for each in self.jobs.drain()] == ["welcome_async"]
         assert Account.objects.get().welcomed
 
-    def test_enqueue_outside_of_a_transaction_is_what_only_tasks_may_do(self):
-        began = time.perf_counter()
-        for _ in range(5):
+    def test_kit_is_quick(self):
+        took = []
+        for _ in range(10):
+            began = time.perf_counter()
             send_welcome.enqueue(connection, email="nobody")
-            self.jobs.drain()
-        assert time.perf_counter() - began < 0.5, "a hundred milliseconds each"
+            self.jobs.drain(raising=False)
+            took.append(time.perf_counter() - began)
+        assert sorted(took)[5] < 0.03
 
 
 class CommittedTests(TransactionTestCase):
