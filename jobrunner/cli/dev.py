@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from jobrunner import clock
 from jobrunner.cli import environment, session
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable
 from jobrunner.settings.config import Config
@@ -45,8 +46,6 @@ def dev(modules: tuple[str, ...]) -> None:
         os.environ.setdefault("JOBRUNNER_APP_DIR", os.getcwd())
     config = environment.load()
     database = session.open_database(config, creates=True)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
     _say("ready", f"{database.location.label}: {_known(config)}; Ctrl-C ends it")
     _Dev(config, database).run()
 
@@ -65,30 +64,34 @@ class _Dev:
         self._database = database
         self._ticks: list[subprocess.Popen[str]] = []
         self._last_error = ""
+        self._asked_to_stop = 0
         self._seen: Seen = database.read(feed.begin)
 
     def run(self) -> None:
+        """Work until a signal asks to stop."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._ask_to_stop)
         folder = self._config.app_dir or Path.cwd()
         files = _files(folder)
         next_at = 0.0
-        try:
-            while True:
-                if time.monotonic() >= next_at:
-                    next_at = time.monotonic() + _EVERY_SECONDS
-                    now = _files(folder)
-                    if changed := sorted({path for path, _ in files.items() ^ now.items()}):
-                        files = now
-                        self._stop()
-                        _say("reloaded", str(Path(changed[0]).relative_to(folder)))
-                    self._start()
-                self._reap()
-                self._show()
-                time.sleep(_LOOK_SECONDS)
-        except KeyboardInterrupt:
-            self._stop()
-            with suppress(KeyboardInterrupt):
-                self._show()
-            _say("stopped", "")
+        while not self._asked_to_stop:
+            if clock.elapsed() >= next_at:
+                next_at = clock.elapsed() + _EVERY_SECONDS
+                before, files = files, _files(folder)
+                if changed := sorted({path for path, _ in before.items() ^ files.items()}):
+                    self._stop()
+                    _say("reloaded", str(Path(changed[0]).relative_to(folder)))
+                self._start()
+            self._reap()
+            self._show()
+            time.sleep(_LOOK_SECONDS)
+        self._stop()
+        self._show()
+        _say("stopped", "")
+
+    def _ask_to_stop(self, *_: Any) -> None:
+        # Not an exception, which could come in the middle of a call to the database.
+        self._asked_to_stop += 1
 
     def _start(self) -> None:
         if len(self._ticks) < _MOST_TICKS:
@@ -110,15 +113,14 @@ class _Dev:
         """Stop the ticks: their handlers have some seconds to end, and their runs go back into the queue."""
         for tick in self._ticks:
             tick.terminate()
-        ends_at = time.monotonic() + 2 * _GRACE_SECONDS
-        for tick in self._ticks:
-            try:
-                tick.communicate(timeout=max(0.1, ends_at - time.monotonic()))
-            except (subprocess.TimeoutExpired, KeyboardInterrupt):
-                # Its children end with it.
-                tick.kill()
-                tick.communicate()
-        self._ticks = []
+        ends_at = clock.elapsed() + 2 * _GRACE_SECONDS
+        while any(tick.poll() is None for tick in self._ticks):
+            if clock.elapsed() > ends_at or self._asked_to_stop > 1:
+                for tick in self._ticks:
+                    # Its children end with it.
+                    tick.kill()
+            time.sleep(_LOOK_SECONDS)
+        self._reap()
 
     def _show(self) -> None:
         try:

@@ -6,15 +6,17 @@ The testing kit runs the life of a run there. Nothing here ends the caller's tra
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from jobrunner.store.callers import SqlalchemyConnection, Transaction, _PsycopgConnection, connection_of_caller
 from jobrunner.store.connection import NO_VALUES, Connection, Executor, Result
-from jobrunner.store.statement import Statement, Values
+from jobrunner.store.statement import Compiled, Statement, Values
 from jobrunner.store.waits import COMMAND, Waits
+
+T = TypeVar("T")
 
 
 class CallersTransaction(Connection):
@@ -39,7 +41,7 @@ class CallersTransaction(Connection):
     def sever(self) -> None:
         raise NotImplementedError("the connection is the caller's")
 
-    def _run(self, text: str, parameters: Values) -> Any:
+    def _run(self, known: Compiled, parameters: Values) -> Any:
         raise NotImplementedError
 
     def _is_gone(self, error: Exception) -> bool:
@@ -55,10 +57,10 @@ class CallersTransaction(Connection):
 class _PlainPsycopg(_PsycopgConnection):
     """Reads values as psycopg does by itself, whatever the owner of the connection has registered for its types."""
 
-    def _send(self, text: str, parameters: Values) -> Any:
+    def _send(self, known: Compiled, parameters: Values) -> Any:
         from psycopg.rows import tuple_row
 
-        return _plain_cursor()(self.driver, row_factory=tuple_row).execute(text, parameters)
+        return _plain_cursor()(self.driver, row_factory=tuple_row).execute(known.text, parameters)
 
 
 @cache
@@ -90,6 +92,14 @@ def joined(transaction: Transaction) -> Iterator[CallersTransaction]:
             # Python begins no transaction before a statement that begins with WITH.
             found.execute("BEGIN")
         yield found
+
+
+async def run_sync(connection: Any, work: Callable[[Any, Callable[[Any], Any]], T]) -> T:
+    """Call ``work`` with the synchronous session or connection of an asynchronous one, and with what awaits in it."""
+    from sqlalchemy.util import await_only
+
+    found: T = await connection.run_sync(work, await_only)
+    return found
 
 
 def savepoint(transaction: Transaction) -> AbstractContextManager[Any]:

@@ -83,7 +83,7 @@ class Jobs:
         """The connection. Raises UsageError if there is none."""
         if self._given is not None:
             return self._given
-        if (django := sys.modules.get("django.conf")) and django.settings.configured:
+        if _has_django():
             from jobrunner.contrib.django.conf import connection
 
             return connection()
@@ -155,19 +155,18 @@ class Jobs:
 
     async def drain_async(self, *, raising: bool = True, limit: int = _MOST_ATTEMPTS) -> Drained:
         """As ``drain``, with an asynchronous connection; ``async def`` handlers run in this event loop."""
-        from sqlalchemy.util import await_only
-
-        drained: Drained = await self.connection.run_sync(lambda each: _drain(Jobs(each), await_only, raising, limit))
-        return drained
+        return await callers_transaction.run_sync(
+            self.connection, lambda each, finish: _drain(Jobs(each), finish, raising, limit)
+        )
 
     def tick(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run ``jobrunner tick`` with these words, in a process with children, on the database of the connection.
 
         It sees committed rows only. ``variables`` are added to its environment. If ``JOBRUNNER_IMPORT`` is not set, it
-        imports the modules of the handlers of this process. Raises AssertionError if it fails.
+        imports the modules of the handlers of this process, or those of the project of Django. Raises AssertionError if
+        it fails.
         """
-        given = {"JOBRUNNER_IMPORT": ",".join(sorted({each.function.__module__ for each in registered().values()}))}
-        environment = {**given, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = _project() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         environment |= {"JOBRUNNER_DATABASE_URL": url_of(self.connection), **variables}
         command = [sys.executable, "-m", "jobrunner", "tick", *words]
         done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -223,6 +222,22 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
         raise AssertionError(f"run {run.lease.run_id} could not be ended: {ended.value}")  # noqa: TRY004 - of a test
     outcome, status = ended.decision.outcome, ended.decision.status
     return Ended(run.lease.run_id, run.job_type, run.attempt, outcome, status, result.result, called.error)
+
+
+def _project() -> dict[str, str]:
+    """The environment of a tick that knows the handlers of this process."""
+    if _has_django():
+        from jobrunner.contrib.django.conf import environment
+
+        return os.environ | environment()
+    modules = sorted({each.function.__module__ for each in registered().values()})
+    return {"JOBRUNNER_IMPORT": ",".join(modules), **os.environ}
+
+
+def _has_django() -> bool:
+    # Not imported here: whoever uses it has done so.
+    apps: Any = getattr(sys.modules.get("django.apps"), "apps", None)
+    return apps is not None and apps.ready and bool(apps.is_installed("jobrunner.contrib.django"))
 
 
 def _claim(connection: Connection, owner: Owner) -> ClaimedRun | None:

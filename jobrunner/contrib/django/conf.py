@@ -6,17 +6,17 @@ import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
+from jobrunner.store.full_url import url_of_server
+
 VENDORS = ("postgresql", "sqlite")
 _HANDLERS = "jobrunner.contrib.django.handlers"
-_OURS = ("client_encoding", "application_name")
-"""Options of libpq that jobrunner sets itself."""
 
 
 def alias() -> str:
@@ -46,33 +46,13 @@ def database_url() -> str:
             f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{alias()!r}] is {used.vendor};"
             ' name another one in JOBRUNNER = {"DATABASE": ...}'
         )
-    return _url_of_server(used.get_connection_params())
+    return url_of_server(used.get_connection_params())
 
 
 def _url_of_file(name: str) -> str:
     if name.startswith("file:") or ":memory:" in name:
         raise ImproperlyConfigured("jobrunner needs the path of a file in NAME: a tick is another process")
     return f"sqlite:///{quote(str(Path(name).absolute()), safe='/')}"
-
-
-def _url_of_server(parameters: dict[str, Any]) -> str:
-    from psycopg import pq
-
-    known = {each.keyword.decode() for each in pq.Conninfo.get_defaults()} - set(_OURS)
-    given = {name: str(value) for name, value in parameters.items() if name in known and value not in (None, "")}
-    user, password = (quote(given.pop(name, ""), safe="") for name in ("user", "password"))
-    name, host, port = given.pop("dbname", ""), given.pop("host", ""), given.pop("port", "")
-    if host.startswith("/") or "," in host:
-        # The folder of a socket, or several hosts.
-        given["host"] = host
-        host = ""
-    if "host" in given and port:
-        given["port"] = port
-        port = ""
-    identity = f"{user}:{password}@" if password else f"{user}@" if user else ""
-    place = f"{host}:{port}" if port else host
-    query = f"?{urlencode(given, quote_via=quote)}" if given else ""
-    return f"postgresql://{identity}{place}/{quote(name, safe='')}{query}"
 
 
 def environment() -> dict[str, str]:

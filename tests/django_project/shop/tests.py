@@ -104,7 +104,7 @@ class CommittedTests(TransactionTestCase):
             return
         result = tasks.welcome.enqueue("ada")
         failing = tasks.tell.enqueue(fails=2)
-        self.jobs.tick(JOBRUNNER_IMPORT="jobrunner.contrib.django.handlers")
+        self.jobs.tick()
         result.refresh()
         failing.refresh()
         assert (result.status, result.return_value) == (STATUS.SUCCESSFUL, ["ada", "bytes"])
