@@ -5,6 +5,7 @@ The testing kit runs the life of a run there. Nothing here ends the caller's tra
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,6 +18,7 @@ from jobrunner.store.statement import Compiled, Statement, Values
 from jobrunner.store.waits import COMMAND, Waits
 
 T = TypeVar("T")
+_PSYCOPG_PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class CallersTransaction(Connection):
@@ -31,8 +33,10 @@ class CallersTransaction(Connection):
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         """Execute a statement; see ``Executor``. Errors are those of the caller's library."""
         if self.engine is not None and isinstance(statement, str):
-            self.engine.exec_driver_sql(statement)
-            return Result([], -1)
+            from sqlalchemy import text
+
+            # Its parameters are written for psycopg, and this may be another driver.
+            return self._executor.execute(text(_PSYCOPG_PARAMETER.sub(r":\1", statement)), values)
         return self._executor.execute(statement, values)
 
     def begin(self, *, writes: bool = True) -> None:
