@@ -166,8 +166,7 @@ class Jobs:
         imports the modules of the handlers of this process, or those of the project of Django. Raises AssertionError if
         it fails.
         """
-        environment = _project() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        environment |= {"JOBRUNNER_DATABASE_URL": url_of(self.connection), **variables}
+        environment = _project(url_of(self.connection)) | variables
         command = [sys.executable, "-m", "jobrunner", "tick", *words]
         done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
@@ -224,14 +223,15 @@ def _run(jobs: Jobs, run: ClaimedRun, owner: Owner, payload_limit: int, finish: 
     return Ended(run.lease.run_id, run.job_type, run.attempt, outcome, status, result.result, called.error)
 
 
-def _project() -> dict[str, str]:
+def _project(url: str) -> dict[str, str]:
     """The environment of a tick that knows the handlers of this process."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if _has_django():
         from jobrunner.contrib.django.conf import environment
 
-        return os.environ | environment()
+        return os.environ | environment(url) | path
     modules = sorted({each.function.__module__ for each in registered().values()})
-    return {"JOBRUNNER_IMPORT": ",".join(modules), **os.environ}
+    return {"JOBRUNNER_IMPORT": ",".join(modules), **os.environ, "JOBRUNNER_DATABASE_URL": url, **path}
 
 
 def _has_django() -> bool:
@@ -252,7 +252,14 @@ def _finish(coroutine: Any) -> Any:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        if (asgiref := sys.modules.get("asgiref.sync")) is None:
+            return asyncio.run(coroutine)
+
+        # So that what Django does in a thread is done in this one, on the connection of the test.
+        async def wait() -> Any:
+            return await coroutine
+
+        return asgiref.async_to_sync(wait)()
     coroutine.close()
     raise UsageError("an event loop is running already; call drain in another thread, or drain_async")
 

@@ -55,12 +55,15 @@ def _url_of_file(name: str) -> str:
     return f"sqlite:///{quote(str(Path(name).absolute()), safe='/')}"
 
 
-def environment() -> dict[str, str]:
-    """The variables with which the ``jobrunner`` command works on this project. What is set already stays."""
+def environment(url: str = "") -> dict[str, str]:
+    """The variables with which the ``jobrunner`` command works on this project. What is set already stays.
+
+    ``url`` is that of the database, if it is not the one of the settings.
+    """
     imports = os.environ.get("JOBRUNNER_IMPORT", "")
     given = {
         "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE,
-        "JOBRUNNER_DATABASE_URL": os.environ.get("JOBRUNNER_DATABASE_URL") or database_url(),
+        "JOBRUNNER_DATABASE_URL": url or os.environ.get("JOBRUNNER_DATABASE_URL") or database_url(),
         "JOBRUNNER_APP_DIR": os.environ.get("JOBRUNNER_APP_DIR") or str(_project_folder()),
     }
     given["JOBRUNNER_IMPORT"] = imports if _HANDLERS in imports.split(",") else f"{_HANDLERS},{imports}".strip(",")
