@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from jobrunner.cli.dev import _LONGEST_STOP_SECONDS
 from jobrunner.cli.program import cli
 from jobrunner.settings.config import load
 from jobrunner.settings.env_file import parse_env, read_env_file
@@ -269,4 +270,4 @@ def test_compose_file_starts_the_jobs_of_the_image_when_the_tables_are_there() -
         assert CliRunner().invoke(cli, [*words, "--help"]).exit_code == 0
     assert jobs["depends_on"] == web["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
     assert migrate["depends_on"] == {"db": {"condition": "service_healthy"}}
-    assert int(jobs["stop_grace_period"].removesuffix("s")) >= 2 * 5 + 5
+    assert int(jobs["stop_grace_period"].removesuffix("s")) > _LONGEST_STOP_SECONDS

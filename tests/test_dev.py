@@ -12,7 +12,7 @@ GREET = """
 import os, time
 from jobrunner import Context, job
 
-@job("greet", max_attempts=1)
+@job("greet", max_attempts=1, kill_after="1s")
 def greet(ctx: Context, name: str):
     print("WORD", name)
     if name == "slow":
@@ -56,7 +56,7 @@ def test_dev_shows_what_happens_takes_up_new_code_and_leaves_no_process(
     queue(database, "greet", {"name": "slow"})
     wait_for(app.trace_file.exists, 20, "the slow handler is at work")
     app.write("handlers", GREET.replace("WORD", "good morning").replace("time.sleep(60)", "pass"))
-    assert screen.wait("reloaded").endswith("handlers.py")
+    assert screen.wait("reloaded").endswith("handlers.py: greet")
     screen.wait("    good morning slow")
     assert run_of(database, 2)["attempts"] == 1
 

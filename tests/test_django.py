@@ -139,7 +139,7 @@ def test_env_file_that_manage_py_prints_lets_cron_tick_without_django(project: P
     done = subprocess.run(
         [Path(sys.executable).with_name("jobrunner"), "--env-file", file, "tick"],
         cwd="/",
-        env={name: project.environment[name] for name in ("PATH", "HOME", "JOBRUNNER_STATE_DIR")},
+        env={name: project.environment[name] for name in ("PATH", "HOME", "JOBRUNNER_STATE_DIR", "DATABASE")},
         capture_output=True,
         text=True,
         timeout=60,
@@ -172,6 +172,7 @@ def test_settings_of_the_page_are_what_the_code_reads(project: Project, database
     blocks = pages.checked_by("tests/test_django.py::test_settings_of_the_page_are_what_the_code_reads")
     settings = project.folder / "mysite" / "settings.py"
     other = 'DATABASES["queue"] = DATABASES["default"] | {"NAME": "/tmp/of-the-queue.db"}'
-    settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks)]))
+    all_tasks = 'TASKS["other"] = TASKS["default"] | {"QUEUES": []}'
+    settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks), all_tasks]))
     assert "no issues" in project.manage("check").stdout
     assert "JOBRUNNER_DATABASE_URL=sqlite:////tmp/of-the-queue.db\n" in project.manage("jobrunner", "env").stdout

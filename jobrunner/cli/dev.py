@@ -27,7 +27,8 @@ from jobrunner.text import one_line, visible, visible_block
 _EVERY_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 _MOST_TICKS = 10
-_GRACE_SECONDS = 5
+_GRACE_SECONDS = 1
+_LONGEST_STOP_SECONDS = 15
 _WATCHED = (".py", ".toml")
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
@@ -80,7 +81,7 @@ class _Dev:
                 before, files = files, _files(folder)
                 if changed := sorted({path for path, _ in before.items() ^ files.items()}):
                     self._stop()
-                    _say("reloaded", str(Path(changed[0]).relative_to(folder)))
+                    _say("reloaded", f"{Path(changed[0]).relative_to(folder)}: {_known(self._config)}")
                 self._start()
             self._reap()
             self._show()
@@ -113,7 +114,7 @@ class _Dev:
         """Stop the ticks: their handlers have some seconds to end, and their runs go back into the queue."""
         for tick in self._ticks:
             tick.terminate()
-        ends_at = clock.elapsed() + 2 * _GRACE_SECONDS
+        ends_at = clock.elapsed() + _LONGEST_STOP_SECONDS
         while any(tick.poll() is None for tick in self._ticks):
             if clock.elapsed() > ends_at or self._asked_to_stop > 1:
                 for tick in self._ticks:
