@@ -173,3 +173,34 @@ def test_settings_of_the_page_are_what_the_code_reads(project: Project, database
     settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks), all_tasks]))
     assert "no issues" in project.manage("check").stdout
     assert "JOBRUNNER_DATABASE_URL=sqlite:////tmp/of-the-queue.db\n" in project.manage("jobrunner", "env").stdout
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@sqlite_only
+def test_backend_passes_with_django_6_where_there_is_a_python_for_it(project: Project, tmp_path: Path) -> None:
+    """Django 6 needs Python 3.12, and these tests may run on 3.11."""
+    root = Path(__file__).parent.parent
+    asked = "import test_pythons; print(*test_pythons.pythons().values())"
+    found = subprocess.check_output([sys.executable, "-c", asked], cwd=root / "scripts", text=True).split()
+    newest = found[-1]
+    version = subprocess.run(
+        [newest, "-c", "import sys; print(sys.version_info >= (3, 12))"], capture_output=True, text=True
+    )
+    if version.stdout.strip() != "True":
+        pytest.skip(f"no Python from 3.12 on is installed; the newest is {newest}")
+    subprocess.run([newest, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6", root], check=True, timeout=300)
+    done = subprocess.run(
+        [python, "manage.py", "test", "--noinput"],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    (used,) = re.findall(r"used: .*", done.stdout)
+    print(used)
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert "Django 6" in used
