@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 import jobrunner
@@ -175,6 +176,34 @@ def test_payload_that_does_not_fit_its_handler_is_told_and_a_made_context_calls_
     left = context(time_left="1m").time_left
     assert left is not None
     assert left <= timedelta(minutes=1)
+
+
+def test_async_handlers_run_in_the_event_loop_and_transaction_of_an_async_session(database: Database) -> None:
+    database.execute("CREATE TABLE written (n INTEGER)")
+    url = database.url.replace("sqlite:", "sqlite+aiosqlite:").replace("postgresql:", "postgresql+psycopg:")
+
+    async def work() -> None:
+        engine = create_async_engine(url)
+        async with AsyncSession(engine) as session:
+
+            @jobrunner.job("write", max_attempts=1)
+            async def writes(ctx: Context, n: int) -> int:
+                await session.execute(text(f"INSERT INTO written VALUES ({n})"))
+                if n == 2:
+                    raise Broken
+                return n
+
+            for n in (1, 2):
+                await session.run_sync(lambda each, n=n: writes.enqueue(each, n=n))
+            drained = await Jobs(session).drain_async(raising=False)
+            assert [(each.status, each.result) for each in drained] == [("succeeded", 1), ("dead", None)]
+            assert (await session.scalars(text("SELECT n FROM written"))).all() == [1]
+            await session.run_sync(lambda each: Jobs(each).refute_enqueued(writes))
+            await session.rollback()
+        await engine.dispose()
+
+    asyncio.run(work())
+    assert database.query("SELECT id FROM job_runs") == []
 
 
 def test_jobs_without_a_connection_say_how_to_give_one() -> None:
