@@ -5,8 +5,8 @@ Nothing is imported here: only Django and SQLAlchemy that the handlers have impo
 
 from __future__ import annotations
 
+import _thread
 import sys
-import threading
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
@@ -17,6 +17,7 @@ from jobrunner.children.messages import Report
 _sessions: WeakSet[Any] = WeakSet()
 _connections: WeakSet[Any] = WeakSet()
 _is_listening = False
+_main_thread = _thread.get_ident()  # threading would cost its import in every child
 
 
 def prepare() -> None:
@@ -92,10 +93,10 @@ def _roll_back() -> None:
 
 def _note_connection(connection: Any) -> None:
     # Other threads may go on after the run, with connections of their own.
-    if threading.current_thread() is threading.main_thread():
+    if _thread.get_ident() == _main_thread:
         _connections.add(connection)
 
 
 def _note_session(session: Any, _transaction: Any, _connection: Any) -> None:
-    if threading.current_thread() is threading.main_thread():
+    if _thread.get_ident() == _main_thread:
         _sessions.add(session)
