@@ -7,7 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import psycopg
@@ -115,11 +116,11 @@ def test_due_handlers_run_in_the_callers_transaction_and_leave_nothing_when_it_i
         assert written(connection) == [1, 10]
         first, second = jobs.all(writes)[:2]
         assert (first.result, first.attempts, second.status, second.attempts) == ({"n": 1}, 1, "failed", 1)
-        assert second.run_at > jobs.now() + timedelta(minutes=50)
+        assert second.run_at > jobs.now() + timedelta(minutes=45)
 
         jobs.move_clock("10m")
         assert [(each.attempt, each.result) for each in jobs.drain()] == [(1, {"n": 3})]
-        jobs.move_clock(timedelta(hours=1))
+        jobs.move_clock(timedelta(hours=1, minutes=10))
         assert [(each.run_id, each.attempt, each.status) for each in jobs.drain()] == [(second.id, 2, "succeeded")]
         assert written(connection) == [1, 2, 3, 10]
 
@@ -204,6 +205,21 @@ def test_async_handlers_run_in_the_event_loop_and_transaction_of_an_async_sessio
 
     asyncio.run(work())
     assert database.query("SELECT id FROM job_runs") == []
+
+
+def test_arguments_are_compared_as_the_handler_gets_them(database: Database) -> None:
+    @jobrunner.job("remind")
+    def remind(ctx: Context, day: date, seconds: Decimal = Decimal(1)) -> str:
+        return f"{day.year} {seconds + 1}"
+
+    with opened("driver", database) as connection:
+        jobs = Jobs(connection)
+        remind.enqueue(connection, day=date(2026, 1, 2), seconds=Decimal("0.5"))
+        jobs.assert_enqueued(remind, day=date(2026, 1, 2), seconds=Decimal("0.50"))
+        jobs.assert_enqueued("remind", day="2026-01-02")
+        jobs.refute_enqueued(remind, day=date(2026, 1, 3))
+        assert [each.result for each in jobs.drain()] == ["2026 1.5"]
+        connection.rollback()
 
 
 def test_jobs_without_a_connection_say_how_to_give_one() -> None:

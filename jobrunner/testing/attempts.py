@@ -103,8 +103,9 @@ def attempt(
 ) -> Called:
     """Call the handler. ``finish`` gets what an ``async def`` handler returns, and returns what that returns."""
     start = _start_message(run, result_limit)
-    if refused := reports.refused(job, start, is_async=job.policy.is_async):
-        return Called(refused, None, PayloadMismatch(f"run {start.run_id}, {job.name}: {refused.error}"))
+    arguments = reports.arguments_of(job, start, is_async=job.policy.is_async)
+    if isinstance(arguments, Report):
+        return Called(arguments, None, PayloadMismatch(f"run {start.run_id}, {job.name}: {arguments.error}"))
     noted: list[Mapping[str, Any]] = []
     progress = Progress(start.run_id, lambda message: _note(noted, message))
     given = reports.context_of(start, progress, lambda: False)
@@ -113,9 +114,9 @@ def attempt(
         # What the handler has written is undone if it raises, as the end of its own transaction would do.
         with savepoint():
             if job.policy.is_async:
-                value = finish(middleware.wrapped_async(job.function)(given, **start.payload))
+                value = finish(middleware.wrapped_async(job.function)(given, **arguments))
             else:
-                value = middleware.wrapped(job.function)(given, **start.payload)
+                value = middleware.wrapped(job.function)(given, **arguments)
         report = reports.returned(value, job, start)
     except (Retry, Discard, Snooze) as asked:
         report = reports.requested(asked, job, start)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, overload
 
 from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import UsageError
+from jobrunner.errors import BadPayload, UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.registry import Job, registered
@@ -268,6 +268,12 @@ def _fits(run: Run, handler: Any, payload: dict[str, Any]) -> bool:
     if run.job_type != _type_of(handler):
         return False
     held = run.payload if isinstance(run.payload, dict) else {}
+    if isinstance(handler, Job) and payload:
+        try:
+            # What the handler gets: a datetime and not its text.
+            held = {**handler.arguments(held)}
+        except BadPayload:
+            return False
     return all(name in held and held[name] == value for name, value in payload.items())
 
 
