@@ -5,6 +5,7 @@ The testing kit runs the life of a run there. Nothing here ends the caller's tra
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +13,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
+from jobrunner.settings import config
 from jobrunner.store.callers import SqlalchemyConnection, Transaction, _PsycopgConnection, connection_of_caller
 from jobrunner.store.connection import NO_VALUES, Connection, Executor, Result
+from jobrunner.store.namespace import qualified
 from jobrunner.store.statement import Compiled, Statement, Values
 from jobrunner.store.waits import COMMAND, Waits
 
@@ -26,7 +29,7 @@ class CallersTransaction(Connection):
 
     def __init__(self, executor: Executor) -> None:
         super().__init__(getattr(executor, "driver", None), Waits.of(COMMAND), Exception)
-        self.database = executor.database
+        self.database, self.schema = executor.database, executor.schema
         self._executor = executor
         self.engine = executor.connection if isinstance(executor, SqlalchemyConnection) else None
 
@@ -36,7 +39,8 @@ class CallersTransaction(Connection):
             from sqlalchemy import text
 
             # Its parameters are written for psycopg, and this may be another driver.
-            return self._executor.execute(text(_PSYCOPG_PARAMETER.sub(r":\1", statement)), values)
+            written = _PSYCOPG_PARAMETER.sub(r":\1", qualified(statement, self.schema))
+            return self._executor.execute(text(written), values)
         return self._executor.execute(statement, values)
 
     def begin(self, *, writes: bool = True) -> None:
@@ -88,9 +92,9 @@ def is_open(transaction: Any) -> bool:
 def joined(transaction: Transaction) -> Iterator[CallersTransaction]:
     """The caller's transaction; on a connection of Django in autocommit, one for this block."""
     with nullcontext() if is_open(transaction) else _atomic(transaction):
-        executor = connection_of_caller(transaction)
+        executor = _executor(transaction)
         if type(executor) is _PsycopgConnection:
-            executor = _PlainPsycopg(executor.driver)
+            executor = _PlainPsycopg(executor.driver, executor.schema)
         found = CallersTransaction(executor)
         if found.database == "sqlite" and not _driver_of(executor).in_transaction:
             # Python begins no transaction before a statement that begins with WITH.
@@ -115,8 +119,12 @@ def savepoint(transaction: Transaction) -> AbstractContextManager[Any]:
     if hasattr(given, "begin_nested"):
         nested: AbstractContextManager[Any] = given.begin_nested()
         return nested
-    undone: AbstractContextManager[Any] = CallersTransaction(connection_of_caller(transaction)).savepoint()
+    undone: AbstractContextManager[Any] = CallersTransaction(_executor(transaction)).savepoint()
     return undone
+
+
+def _executor(transaction: Transaction) -> Executor:
+    return connection_of_caller(transaction, config.for_enqueue(os.environ).schema)
 
 
 def _is_django(transaction: Any) -> bool:

@@ -187,7 +187,7 @@ def _drain(jobs: Jobs, finish: Callable[[Any], Any], raising: bool, limit: int) 
     drained = Drained()
     # A name that no tick has, so that its runs at work do not count here.
     owner = Owner(f"test-{os.getpid()}", f"test-{os.getpid()}-{os.urandom(4).hex()}")
-    payload_limit = config.payload_limit(os.environ)
+    payload_limit = config.for_enqueue(os.environ).payload_limit
     while run := jobs.do(lambda each: _claim(each, owner)):
         if len(drained) == limit:
             raise AssertionError(f"after {limit} attempts run {run.lease.run_id} of {run.job_type} is still due")
