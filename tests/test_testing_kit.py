@@ -18,9 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 import jobrunner
-from harness import App, Database, PostgresDatabase, SQLiteDatabase
+from harness import App, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
 from harness.handlers_rows import queue
-from jobrunner import Context, Discard, Retry, Snooze, registry
+from jobrunner import Context, Discard, Retry, Snooze, enqueueing, registry
 from jobrunner.errors import PayloadMismatch, UsageError
 from jobrunner.testing import Jobs, context
 
@@ -266,6 +266,31 @@ def test_tables_are_made_in_the_callers_transaction(kind: str, database: Databas
     assert len(empty.query("SELECT * FROM job_runs")) == 1
 
 
+@postgresql_only
+@pytest.mark.parametrize("kind", ["driver", "session"])
+def test_kit_works_in_the_schema_that_is_set(kind: str, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBRUNNER_SCHEMA", "queue")
+    # The settings of enqueueing are read again each second.
+    enqueueing._settings_in.cache_clear()
+
+    @jobrunner.job("greet")
+    def greet(ctx: Context) -> str:
+        return "hello"
+
+    with opened(kind, database) as connection:
+        assert jobrunner.migrate(connection)
+        assert not jobrunner.migrate(connection)
+        jobs = Jobs(connection)
+        with jobs.enqueued() as made:
+            greet.using(run_at=timedelta(hours=1)).enqueue(connection)
+        assert len(made) == 1
+        jobs.move_clock("2h")
+        assert jobs.drain().counts == {"succeeded": 1}
+        connection.rollback()
+    enqueueing._settings_in.cache_clear()
+    assert database.query("SELECT id FROM job_runs") == []
+
+
 def test_plugin_adds_nothing_to_tests_that_do_not_use_it() -> None:
     program = "import sys, pytest; before = set(sys.modules); import jobrunner.pytest_plugin; "
     program += "print(*sorted(set(sys.modules) - before))"
@@ -274,7 +299,7 @@ def test_plugin_adds_nothing_to_tests_that_do_not_use_it() -> None:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """The seconds of processor time, since a loaded machine says nothing about the kit. The server takes a tenth more."""
+    """The seconds of this process, since others take the processor in between. The server's part is a tenth of it."""
     began = time.process_time()
     call()
     return time.process_time() - began
