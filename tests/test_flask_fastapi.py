@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness import Database, SQLiteDatabase, pages, wait_for
+from harness import Database, pages, wait_for
 from harness.commands import COMMAND, clean_environment
 
 BIN = Path(COMMAND).parent
@@ -101,9 +101,7 @@ def test_fastapi_application_enqueues_through_an_async_session_and_an_async_hand
     database: Database, tmp_path: Path
 ) -> None:
     application = Application(tmp_path, "FastAPI", database)
-    is_file = isinstance(database, SQLiteDatabase)
-    driver = "sqlite+aiosqlite:" if is_file else "postgresql+psycopg:"
-    application.environment["DATABASE_URL"] = database.url.replace("sqlite:" if is_file else "postgresql:", driver)
+    application.environment["DATABASE_URL"] = database.url
     with application.served("uvicorn", "app:app") as url:
         assert post(f"{url}/users", {"email": "ada"}) == (201, {"run": 1})
         assert post(f"{url}/users", {"email": "ada"}) == (409, {"detail": "this address is taken"})
