@@ -46,7 +46,6 @@ class Run:
 
 _RUNS = select(*columns_of(Run, job_runs)).order_by(job_runs.c.id)
 _AFTER = _RUNS.where(job_runs.c.id > bindparam("after"))
-_ONE = _RUNS.where(job_runs.c.id == bindparam("run_id"))
 
 
 def newest_id(connection: Connection) -> int:
@@ -57,11 +56,6 @@ def newest_id(connection: Connection) -> int:
 def runs_after(connection: Connection, run_id: int) -> list[Run]:
     """The runs with a larger id, in the order of their ids."""
     return [Run(*row) for row in connection.execute(_AFTER, {"after": run_id})]
-
-
-def run(connection: Connection, run_id: int) -> Run:
-    """One run."""
-    return Run(*connection.execute(_ONE, {"run_id": run_id}).one())
 
 
 def due_types(connection: Connection) -> list[str]:
