@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.middleware import after_run, around_run, before_run
+    from jobrunner.migration import migrate
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
@@ -25,12 +27,16 @@ __all__ = [
     "Retry",
     "Schedule",
     "Snooze",
+    "after_run",
+    "around_run",
+    "before_run",
     "enqueue",
     "enqueue_many",
     "exponential",
     "fixed",
     "group",
     "job",
+    "migrate",
     "polynomial",
     "waits",
 ]
@@ -42,7 +48,9 @@ _MODULES = {
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     "QueueFull": "errors",
     "group": "grouping",
+    **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
+    "migrate": "migration",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

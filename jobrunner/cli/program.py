@@ -17,6 +17,7 @@ _MODULES = {
     "status": "status",
     "stats": "stats",
     "apply": "apply",
+    "dev": "dev",
     "schedule": "schedule.group",
     "completion": "completion",
 }
