@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
-    from jobrunner.errors import QueueFull
+    from jobrunner.errors import KeyTaken, QueueFull
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.registry import job
@@ -20,6 +20,7 @@ __all__ = [
     "Enqueued",
     "Entry",
     "HandlerStopped",
+    "KeyTaken",
     "QueueFull",
     "Retry",
     "Schedule",
@@ -38,7 +39,7 @@ _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
-    "QueueFull": "errors",
+    **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
     "job": "registry",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, declared, parse_timeout, whole_number
+from jobrunner.jobs.policy import check_declared, choice, declared, parse_timeout, whole_number
+from jobrunner.model import Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.callers import Transaction, connection_of_caller
@@ -35,14 +36,19 @@ def enqueue(
     idempotency_key: str | None = None,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    taken: Taken = "existing",
 ) -> Enqueued:
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). If the key was ever used
-    for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload
-    before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
+    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). Raises UsageError or
+    BadPayload before anything is sent, also if this process has a handler for the type that cannot take the payload.
+
+    If another run of the type has the ``idempotency_key`` (for how long, the type's ``key_scope`` says), ``taken``
+    decides. "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still
+    be used. "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The
+    answer's ``outcome`` says what was done.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
@@ -59,7 +65,7 @@ def enqueue(
         timeout=timeout,
     )
     check_declared(job_type, payload or {})
-    return insert_run(connection_of_caller(transaction), new, declared(job_type))
+    return insert_run(connection_of_caller(transaction), new, declared(job_type), _check_taken(taken))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class Entry:
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: Duration | None = None
+    taken: Taken | None = None
 
 
 def enqueue_many(
@@ -83,29 +90,52 @@ def enqueue_many(
     priority: int = 0,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    taken: Taken = "existing",
 ) -> list[Enqueued]:
     """Insert a run for each payload in a few statements, by the rules of ``enqueue``. Returns the answers in order.
 
     Give a payload that needs an idempotency key or other own options as an ``Entry``. All are checked before anything
     is sent: BadPayload and UsageError name the index in the list. If the type's ``max_waiting`` does not allow all of
     them, QueueFull is raised and nothing is written, or with ``when_full="drop"`` the last ones are dropped. If a key
-    is in the list twice, the second answer has the id of the first one's run.
+    is in the list twice, the first one's run has it when the second one comes.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
+    shared, listed, each_taken = _listed(job_type, payloads, options, taken)
+    if not listed:
+        return []
+    return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type), each_taken)
+
+
+def _listed(
+    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
+) -> tuple[NewRun, list[dict[str, Any]], list[Taken]]:
+    """What all runs of a list share, the columns that each has, and what happens if its key is taken."""
     limit = _payload_limit()
     shared = new_run(job_type, {}, payload_limit=limit, **options)
     listed: list[dict[str, Any]] = []
+    each_taken: list[Taken] = []
+    seen: dict[str, int] = {}
+    _check_taken(taken)
     for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
             check_declared(job_type, given.payload if isinstance(given, Entry) else given)
+            own = given.taken if isinstance(given, Entry) else None
+            each_taken.append(taken if own is None else _check_taken(own))
+            key = listed[-1].get("idempotency_key")
+            if key is not None and seen.setdefault(key, index) != index and each_taken[-1] == "raise":
+                raise UsageError(f'its key is that of payloads[{seen[key]}], and taken is "raise"')
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
         # The statement takes a column from the call or from the list. If one entry has its own options, all get theirs.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
-    return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type)) if listed else []
+    return shared, listed, each_taken
+
+
+def _check_taken(taken: Taken) -> Taken:
+    return choice("taken", taken, get_args(Taken))
 
 
 def _own_columns(

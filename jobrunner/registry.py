@@ -23,8 +23,10 @@ from jobrunner.model import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Declaration,
+    KeyScope,
     OnStop,
     Policy,
+    Taken,
     WhenFull,
 )
 from jobrunner.with_options import JobWithOptions
@@ -90,12 +92,20 @@ class Job(Generic[P, R]):
         *,
         run_at: datetime | timedelta | None = None,
         priority: int | None = None,
-        idempotency_key: str | None = None,
+        key: str | None = None,
+        taken: Taken | None = None,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
+        idempotency_key: str | None = None,
     ) -> JobWithOptions[P]:
-        """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
-        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, max_attempts, timeout)
+        """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``.
+
+        ``idempotency_key`` is the older name of ``key``.
+        """
+        if key is not None and idempotency_key is not None:
+            raise UsageError("idempotency_key is the older name of key; give one of them")
+        key = idempotency_key if key is None else key
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, key, max_attempts, timeout, taken)
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -116,6 +126,7 @@ class Job(Generic[P, R]):
         priority: int = 0,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
+        taken: Taken = "existing",
     ) -> list[Enqueued]:
         """Enqueue a run of this handler for each payload, in a few statements; see ``jobrunner.enqueue_many``.
 
@@ -132,6 +143,7 @@ class Job(Generic[P, R]):
             priority=priority,
             max_attempts=max_attempts,
             timeout=timeout,
+            taken=taken,
         )
 
 
@@ -160,6 +172,8 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    key_scope: KeyScope | None = None,
+    key_window: Duration | None = None,
     schedule: Schedules | None = None,
     timezone: str | None = None,
 ) -> Register: ...
@@ -178,6 +192,8 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    key_scope: KeyScope | None = None,
+    key_window: Duration | None = None,
     schedule: Schedules | None = None,
     timezone: str | None = None,
 ) -> Any:
@@ -189,8 +205,9 @@ def job(
     ``concurrency`` is how many runs of the type may be at work on one host. Runs of an ``async def`` function share one
     child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
     ``when_full="drop"``. With ``on_stop="drop"`` a run that is still at work at the end of a stopped tick's grace is
-    cancelled; otherwise it is released. ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default:
-    UTC), a ``Schedule``, or a list of them. ``jobrunner apply`` writes them into the database.
+    cancelled; otherwise it is released. A key is taken for ever; with ``key_scope="active"`` while its run is queued,
+    running or failed; with ``key_window="1d"`` for that time. ``schedule`` is a text such as "0 2 * * *" with its
+    ``timezone`` (default: UTC), a ``Schedule``, or a list of them. ``jobrunner apply`` writes them into the database.
     Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
     """
 
@@ -208,6 +225,8 @@ def job(
             max_waiting=max_waiting,
             when_full=when_full,
             on_stop=on_stop,
+            key_scope=key_scope,
+            key_window=key_window,
         )
         if policy.job_type in _registered:
             both = f"{_name_of(_registered[policy.job_type].function)} and {_name_of(function)}"

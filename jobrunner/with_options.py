@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from jobrunner.durations import Duration
+from jobrunner.model import Taken
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
@@ -33,6 +34,7 @@ class JobWithOptions(Generic[P]):
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: Duration | None = None
+    taken: Taken | None = None
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these options in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -51,6 +53,7 @@ class JobWithOptions(Generic[P]):
             idempotency_key=self.idempotency_key,
             max_attempts=self.max_attempts,
             timeout=self.timeout,
+            taken="existing" if self.taken is None else self.taken,
         )
 
     def entry(self, /, *args: P.args, **kwargs: P.kwargs) -> Entry:
@@ -64,4 +67,5 @@ class JobWithOptions(Generic[P]):
             idempotency_key=self.idempotency_key,
             max_attempts=self.max_attempts,
             timeout=self.timeout,
+            taken=self.taken,
         )

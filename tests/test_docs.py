@@ -91,6 +91,15 @@ def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyP
     ]
 
 
+def test_keys_in_the_page(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_keys_in_the_page")
+    monkeypatch.setattr(registry, "_registered", {})
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    exec(block.text, {"engine": engine, "job": registry.job, "Context": Context, "KeyTaken": errors.KeyTaken})
+    engine.dispose()
+    assert database.query("SELECT payload FROM job_runs") == [{"payload": {"account": 7, "full": True}}]
+
+
 def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
     monkeypatch.setattr(registry, "_registered", {})
@@ -141,9 +150,18 @@ def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
     written = {
         key: default if is_bare.fullmatch(default) else f'"{default}"'
         for key, default in of_jobs.items()
-        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release", default)
+        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release|forever", default)
     }
-    assert set(written) == {"shell", "success_codes", "timeout", "kill_after", "max_attempts", "when_full", "on_stop"}
+    assert set(written) == {
+        "shell",
+        "success_codes",
+        "timeout",
+        "kill_after",
+        "max_attempts",
+        "when_full",
+        "on_stop",
+        "key_scope",
+    }
 
     def commands(keys: dict[str, str]) -> object:
         lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]

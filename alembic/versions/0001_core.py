@@ -129,10 +129,15 @@ CREATE TABLE job_types (
   when_full VARCHAR(20) NOT NULL,
   dropped {key} NOT NULL DEFAULT 0,
   dropped_at {time},
+  key_scope VARCHAR(20) NOT NULL DEFAULT 'forever',
+  key_window {seconds},
   updated_at {time} NOT NULL,
   CONSTRAINT job_types_pkey PRIMARY KEY (job_type),
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
-  CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
+  CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop')),
+  CONSTRAINT job_types_key_scope CHECK (
+    key_scope IN ('forever', 'active', 'window') AND (key_scope = 'window') = (key_window IS NOT NULL)
+    AND key_window BETWEEN 0.000001 AND 316224000)
 ){storage};
 CREATE TABLE job_attempts (
   id {identity},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,7 +13,9 @@ from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, tim
 from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
+from jobrunner.jobs.policy import choice
 from jobrunner.lifecycle import Status
+from jobrunner.model import Taken
 from jobrunner.store import admin, queries
 from jobrunner.store.admin import Answer
 from jobrunner.store.enqueue import enqueue as insert_run
@@ -36,7 +38,16 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 @click.option(
     "--priority", type=_PRIORITY, default=0, metavar="N", help="Higher numbers start first, -1000 to 1000. [default: 0]"
 )
-@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for ever.")
+@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for as long as the type says.")
+@click.option(
+    "--if-taken",
+    "taken",
+    type=Checked(partial(choice, "--if-taken", choices=get_args(Taken))),
+    default="existing",
+    metavar="existing|raise|replace",
+    help="If the key is taken: print the id of the existing run, fail, or replace its payload and its time if it was"
+    " never begun. [default: existing]",
+)
 @click.option(
     "--max-attempts", type=_ATTEMPTS, metavar="N", help="Attempts before the run is dead. [default: the job type's]"
 )
@@ -52,10 +63,10 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     help="Accept a job type that this host has no handler for, or a payload that its handler cannot take.",
 )
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
-def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
+def enqueue(job_type: str, payload: str, taken: Taken, allow_unknown: bool, as_json: bool, **options: Any) -> None:
     """Enqueue a run and print its id.
 
-    With a --key that was used before, it prints the id of the run that was enqueued with that key. When as many runs
+    With a --key that is taken, it prints the id of the run that has it, or does what --if-taken says. When as many runs
     of the type wait as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
     """
     config = environment.load()
@@ -64,12 +75,14 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     new = new_run(job_type, checked_payload, payload_limit=config.payload_limit, **options)
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, checked_payload)
     database = session.open_database(config, creates=True)
-    enqueued = database.write(lambda connection: insert_run(connection, new, policy))
+    enqueued = database.write(lambda connection: insert_run(connection, new, policy, taken))
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
-        dropped = {"dropped": True} if enqueued.dropped else {}
-        render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **dropped}))
+        answer: dict[str, Any] = {"id": enqueued.id, "created": enqueued.created}
+        if enqueued.dropped or enqueued.replaced:
+            answer[enqueued.outcome] = True
+        render.done(render.json_line(answer))
     elif not enqueued.dropped:
         render.done(enqueued.id)
 
@@ -124,6 +137,11 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
         if answer.applied:
             stopping = " requested; its handler is being stopped" if answer.requested else ""
             render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
+        elif answer.key_holder is not None:
+            streams.to_stderr(
+                f"jobrunner: run {run_id} is {answer.status}: its key is taken by run {answer.key_holder}; cancel that"
+                " one first"
+            )
         elif answer.status is None:
             streams.to_stderr(f"jobrunner: there is no run {run_id}")
         else:

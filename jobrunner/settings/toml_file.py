@@ -27,6 +27,7 @@ _POLICY_KEYS: dict[str, type[Any]] = {
     "max_waiting": int,
     "when_full": str,
     "on_stop": str,
+    "key_scope": str,
 }
 _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
     "exponential": (backoffs.exponential, ("cap", "factor", "jitter")),
@@ -199,7 +200,7 @@ def _policy(name: str, reader: TableReader) -> Any:
     for key, kind in _POLICY_KEYS.items():
         if (value := reader.take(key, kind)) is not None:
             options[key] = value
-    for key in ("timeout", "kill_after"):
+    for key in ("timeout", "kill_after", "key_window"):
         if (value := reader.take_any(key)) is not None:
             options[key] = _duration(reader, key, value)
     if (spec := reader.take_any("backoff")) is not None:

@@ -42,13 +42,13 @@ Transaction: TypeAlias = (
 def connection_of_caller(transaction: Transaction) -> Executor:
     """The connection for the statements. The caller begins and ends its transaction.
 
-    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and the
-    driver will not open one (autocommit), and for anything that is not a connection.
+    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and none
+    will be opened (autocommit), and for anything that is not a connection.
     """
     given: Any = transaction
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
-        return SqlalchemyConnection(given)
+        return _begun(SqlalchemyConnection(given))
     if hasattr(given, "run_sync"):
         raise UsageError(
             f"cannot enqueue through {_name_of(given)} directly; write:"
@@ -62,19 +62,48 @@ def connection_of_caller(transaction: Transaction) -> Executor:
         return _begun(kind(given))
     if callable(getattr(given, "connection", None)):
         session: Session = given
-        return SqlalchemyConnection(session.connection())
+        return _begun(SqlalchemyConnection(session.connection()))
     raise UsageError(
         f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
         " Django that your transaction is open on"
     )
 
 
-class SqlalchemyConnection(Executor):
+class CallersConnection(Executor):
+    """A connection on which the caller begins and ends transactions."""
+
+    @abstractmethod
+    def begins_by_itself(self) -> bool:
+        """Whether a transaction is open, or will be opened before the first write."""
+
+
+class SqlalchemyConnection(CallersConnection):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
     def __init__(self, connection: EngineConnection) -> None:
         self._connection = connection
         self.database = connection.dialect.name
+
+    def begins_by_itself(self) -> bool:
+        if self._driver_begins():
+            return True
+        if self._connection.in_transaction():
+            return False
+        # An application may send BEGIN itself when SQLAlchemy begins, as SQLAlchemy's own recipe for SQLite does.
+        begun = self._connection.begin()
+        if self._driver_begins():
+            return True
+        begun.rollback()
+        return False
+
+    def _driver_begins(self) -> bool:
+        driver: Any = self._connection.connection.dbapi_connection
+        of_driver: type = type(driver)
+        if kind := _kind_of(of_driver):
+            return kind(driver).begins_by_itself()
+        if self.database == "sqlite":
+            return driver.isolation_level is not None or bool(driver.driver_connection.in_transaction)
+        return not driver.autocommit
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         assert not isinstance(statement, str)
@@ -83,14 +112,10 @@ class SqlalchemyConnection(Executor):
         return Result(rows, result.rowcount)
 
 
-class ExternalConnection(DriverExecutor):
+class ExternalConnection(DriverExecutor, CallersConnection):
     """A connection of a driver. Errors are the driver's own."""
 
     driver_module: ClassVar[str]
-
-    @abstractmethod
-    def begins_by_itself(self) -> bool:
-        """Whether a transaction is open, or the driver opens one before it writes."""
 
 
 class _SqliteConnection(ExternalConnection):
@@ -125,13 +150,14 @@ class _PsycopgConnection(ExternalConnection):
         return self.driver.cursor(row_factory=tuple_row).execute(known.text, parameters)
 
 
-def _begun(external: ExternalConnection) -> ExternalConnection:
-    if not external.begins_by_itself():
+def _begun(connection: CallersConnection) -> CallersConnection:
+    if not connection.begins_by_itself():
         raise UsageError(
             "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
-            " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3)"
+            " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3; in SQLAlchemy"
+            " another isolation_level than AUTOCOMMIT)"
         )
-    return external
+    return connection
 
 
 @lru_cache(maxsize=64)

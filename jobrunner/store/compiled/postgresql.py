@@ -25,24 +25,32 @@ WHERE job_runs.job_type = %(of_type)s::VARCHAR AND job_runs.status IN ('queued',
         (),
     ),
     ('backpressure.declare', ('postgresql',)): (
-        """INSERT INTO job_types (job_type, max_waiting, when_full, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_limit)s::BIGINT, %(new_when_full)s::VARCHAR, jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_limit)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, updated_at = jobrunner_now()""",
+        """INSERT INTO job_types (job_type, max_waiting, when_full, key_scope, key_window, updated_at) VALUES (%(of_type)s::VARCHAR, %(new_max_waiting)s::BIGINT, %(new_when_full)s::VARCHAR, %(new_key_scope)s::VARCHAR, %(new_key_window)s, jobrunner_now()) ON CONFLICT (job_type) DO UPDATE SET max_waiting = %(new_max_waiting)s::BIGINT, when_full = %(new_when_full)s::VARCHAR, key_scope = %(new_key_scope)s::VARCHAR, key_window = %(new_key_window)s, updated_at = jobrunner_now()""",
         {},
         {},
         (),
     ),
-    ('backpressure.limits', ()): (
-        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full
-FROM job_types
-WHERE job_types.max_waiting IS NOT NULL""",
-        {},
-        {},
-        (('job_type', None), ('max_waiting', None), ('when_full', None)),
-    ),
     ('backpressure.lock', ()): (
-        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = %(of_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL RETURNING job_types.max_waiting, job_types.when_full""",
+        """UPDATE job_types SET job_type=job_types.job_type WHERE job_types.job_type = %(of_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL RETURNING job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window""",
         {},
         {},
-        (('max_waiting', None), ('when_full', None)),
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+    ),
+    ('backpressure.rules', ()): (
+        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+FROM job_types
+WHERE job_types.max_waiting IS NOT NULL OR job_types.key_scope != %(key_scope_1)s::VARCHAR""",
+        {'key_scope_1': 'forever'},
+        {},
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
+    ),
+    ('backpressure.rules_of_type', ()): (
+        """SELECT job_types.max_waiting, job_types.when_full, job_types.key_scope, job_types.key_window
+FROM job_types
+WHERE job_types.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (('max_waiting', None), ('when_full', None), ('key_scope', None), ('key_window', None)),
     ),
     ('claims.claim', (1, False, False)): (
         """WITH picked AS
@@ -764,6 +772,22 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('enqueue.holder', ()): (
+        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN false WHEN (job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN job_keys.created_at > (jobrunner_now() + make_interval(secs => -job_types.key_window)) ELSE true END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type
+WHERE job_keys.job_type = %(of_type)s::VARCHAR AND job_keys.idempotency_key = %(key)s::VARCHAR""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
+    ('enqueue.holders', ()): (
+        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN false WHEN (job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN job_keys.created_at > (jobrunner_now() + make_interval(secs => -job_types.key_window)) ELSE true END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type, (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
+WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_now() AS anon_4, jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING job_runs.id""",
@@ -824,7 +848,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, 'queued', jobrunner_now() AS anon_5, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, 'queued', jobrunner_now() AS anon_5, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -833,7 +857,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'max_attempts'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -842,13 +866,13 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
         {},
         {},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', jobrunner_now() AS anon_7, jobrunner_now() AS anon_8, jobrunner_now() AS anon_9 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', jobrunner_now() AS anon_7, jobrunner_now() AS anon_8, jobrunner_now() AS anon_9 RETURNING job_runs.id""",
         {},
         {},
         (('id', None),),
@@ -884,7 +908,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -893,7 +917,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'max_attempts'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -902,13 +926,13 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_6, jobrunner_now() AS anon_7 RETURNING job_runs.id""",
         {},
         {},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', coalesce((jobrunner_now() + make_interval(secs => %(run_in)s)), jobrunner_now()) AS coalesce_1, jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
         {},
         {},
         (('id', None),),
@@ -944,7 +968,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, %(timeout)s AS anon_4, 'queued', jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, 'queued', jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -953,7 +977,7 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'max_attempts'), True)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, max_attempts, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, %(timeout)s AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, max_attempts, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(max_attempts)s::INTEGER AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) RETURNING job_runs.id""",
@@ -962,50 +986,87 @@ WHERE job_types.job_type = %(job_type)s::VARCHAR AND job_types.max_waiting IS NO
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, 'queued', jobrunner_now() AS anon_6, jobrunner_now() AS anon_7 RETURNING job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
-        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, max_attempts, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, %(timeout)s AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, max_attempts, status, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, CAST(%(payload)s::VARCHAR AS JSONB) AS anon_2, %(priority)s::SMALLINT AS anon_3, coalesce(%(run_at)s::TIMESTAMP WITH TIME ZONE, jobrunner_now()) AS coalesce_1, CAST(%(timeout)s AS FLOAT(53)) AS anon_4, %(idempotency_key)s::VARCHAR AS anon_5, %(max_attempts)s::INTEGER AS anon_6, 'queued', jobrunner_now() AS anon_7, jobrunner_now() AS anon_8 RETURNING job_runs.id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.key', ()): (
+    ('enqueue.lock_free', ()): (
+        """WITH ended AS
+(SELECT job_runs.id AS id
+FROM job_runs JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON given.must_end = %(must_end_2)s::INTEGER AND job_runs.id = given.run_id
+WHERE job_runs.status IN ('succeeded', 'dead', 'cancelled') ORDER BY job_runs.id FOR SHARE OF job_runs)
+ SELECT job_keys.idempotency_key
+FROM job_keys JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key AND job_keys.run_id IS NOT DISTINCT FROM given.run_id
+WHERE given.must_end = %(must_end_1)s::INTEGER OR (EXISTS (SELECT *
+FROM ended
+WHERE ended.id = job_keys.run_id)) ORDER BY job_keys.job_type, job_keys.idempotency_key FOR UPDATE OF job_keys""",
+        {'must_end_1': 0, 'must_end_2': 1},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
+        (('idempotency_key', None),),
+    ),
+    ('enqueue.lock_key', ()): (
         """SELECT job_keys.run_id
 FROM job_keys
-WHERE job_keys.job_type = %(of_type)s::VARCHAR AND job_keys.idempotency_key = %(key)s::VARCHAR""",
+WHERE job_keys.job_type = %(of_type)s::VARCHAR AND job_keys.idempotency_key = %(key)s::VARCHAR FOR UPDATE""",
         {},
         {},
         (('run_id', None),),
     ),
-    ('enqueue.key_holders', ()): (
-        """SELECT job_keys.idempotency_key, job_keys.run_id
-FROM job_keys, (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
-WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+    ('enqueue.release_keys', ()): (
+        """DELETE FROM job_keys WHERE job_keys.run_id IS NULL AND (job_keys.job_type, job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
+FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given)""",
         {},
         {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None), ('run_id', None)),
+        (),
+    ),
+    ('enqueue.replace', ()): (
+        """UPDATE job_runs SET payload=CAST(given.payload AS JSONB), run_at=coalesce(given.run_at, (jobrunner_now() + make_interval(secs => given.run_in)), jobrunner_now()), updated_at=jobrunner_now() FROM (SELECT id, status, payload, run_at, run_in FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, status VARCHAR(20), payload TEXT, run_at TIMESTAMP WITH TIME ZONE, run_in FLOAT)) AS given WHERE job_runs.id = given.id AND job_runs.status = given.status AND job_runs.attempts = %(attempts_1)s::INTEGER RETURNING job_runs.id""",
+        {'attempts_1': 0},
+        {'given': (('id', None), ('status', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
+        (('id', None),),
     ),
     ('enqueue.set_run_of_key', ()): (
-        """UPDATE job_keys SET run_id=%(run_id_of_key)s::BIGINT WHERE job_keys.job_type = %(of_type)s::VARCHAR AND job_keys.idempotency_key = %(key)s::VARCHAR RETURNING job_keys.run_id""",
+        """UPDATE job_keys SET run_id=%(run_id_of_key)s::BIGINT, created_at=jobrunner_now() WHERE job_keys.job_type = %(of_type)s::VARCHAR AND job_keys.idempotency_key = %(key)s::VARCHAR RETURNING job_keys.run_id""",
         {},
         {},
         (('run_id', None),),
     ),
     ('enqueue.set_runs_of_keys', ()): (
-        """UPDATE job_keys SET run_id=given.run_id FROM (SELECT job_type, idempotency_key, run_id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT)) AS given WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        """UPDATE job_keys SET run_id=given.run_id, created_at=jobrunner_now() FROM (SELECT job_type, idempotency_key, run_id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT)) AS given WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
         {},
         {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
         (),
     ),
-    ('enqueue.take_key', ('postgresql',)): (
+    ('enqueue.take_key', ('postgresql', 'any')): (
         """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_now() AS anon_3
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = %(of_type)s::VARCHAR AND job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING job_keys.job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('enqueue.take_key', ('postgresql', 'forever')): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_now() AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = %(of_type)s::VARCHAR AND (job_types.max_waiting IS NOT NULL OR job_types.key_scope != %(key_scope_1)s::VARCHAR))) ON CONFLICT DO NOTHING RETURNING job_keys.job_type""",
+        {'key_scope_1': 'forever'},
+        {},
+        (('job_type', None),),
+    ),
+    ('enqueue.take_key', ('postgresql', 'other')): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_now() AS anon_3
+WHERE EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = %(of_type)s::VARCHAR AND job_types.max_waiting IS NULL AND job_types.key_scope = %(scope)s::VARCHAR AND job_types.key_window IS NOT DISTINCT FROM %(window)s) ON CONFLICT DO NOTHING RETURNING job_keys.job_type""",
         {},
         {},
         (('job_type', None),),
