@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
+    from jobrunner.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.errors import KeyTaken, QueueFull
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
@@ -26,7 +27,9 @@ __all__ = [
     "Schedule",
     "Snooze",
     "enqueue",
+    "enqueue_async",
     "enqueue_many",
+    "enqueue_many_async",
     "exponential",
     "fixed",
     "job",
@@ -39,6 +42,7 @@ _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
+    **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
     **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
     "job": "registry",
     "Schedule": "schedules.declare",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
@@ -18,12 +18,17 @@ from jobrunner.model import Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.callers import Transaction, connection_of_caller
-from jobrunner.store.enqueue import enqueue as insert_run
-from jobrunner.store.enqueue_many import enqueue as insert_runs
+from jobrunner.store.enqueue import steps as steps_of_one
+from jobrunner.store.enqueue_many import steps as steps_of_many
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.steps import Steps, follow
 from jobrunner.text import storable
 
 __all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[str], Steps[T]]
+"""What enqueues checked runs: it makes the steps for a database."""
 
 
 def enqueue(
@@ -54,18 +59,26 @@ def enqueue(
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
     exact, enqueues of such a type wait for each other until each transaction ends: keep it short.
     """
-    new = new_run(
+    work = one_run(
         job_type,
         payload or {},
-        payload_limit=_payload_limit(),
+        taken=taken,
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    check_declared(job_type, payload or {})
-    return insert_run(connection_of_caller(transaction), new, declared(job_type), _check_taken(taken))
+    caller = connection_of_caller(transaction)
+    return follow(caller, work(caller.database))
+
+
+def one_run(job_type: str, payload: Mapping[str, Any], *, taken: Taken, **options: Any) -> Work[Enqueued]:
+    """Check everything about a run with the options of ``enqueue``. Returns the steps that enqueue it."""
+    new = new_run(job_type, payload, payload_limit=_payload_limit(), **options)
+    check_declared(job_type, payload)
+    policy, taken = declared(job_type), _check_taken(taken)
+    return lambda database: steps_of_one(database, new, policy, taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +113,20 @@ def enqueue_many(
     is in the list twice, the first one's run has it when the second one comes.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
-    shared, listed, each_taken = _listed(job_type, payloads, options, taken)
-    if not listed:
+    work = many_runs(job_type, payloads, options, taken)
+    if work is None:
         return []
-    return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type), each_taken)
+    caller = connection_of_caller(transaction)
+    return follow(caller, work(caller.database))
+
+
+def many_runs(
+    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
+) -> Work[list[Enqueued]] | None:
+    """Check everything about these runs. Returns the steps that enqueue them, or None for an empty list."""
+    shared, listed, each_taken = _listed(job_type, payloads, options, taken)
+    policy = declared(job_type)
+    return (lambda database: steps_of_many(database, shared, listed, policy, each_taken)) if listed else None
 
 
 def _listed(

@@ -33,6 +33,7 @@ from jobrunner.with_options import JobWithOptions
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.enqueueing_async import AsyncTransaction
     from jobrunner.schedules.declare import Schedules
 
 P = ParamSpec("P")
@@ -117,6 +118,17 @@ class Job(Generic[P, R]):
         options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
         return JobWithOptions(self.name, self.payload_of, **options).enqueue(transaction, *args, **kwargs)
 
+    async def enqueue_async(
+        self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Enqueued:
+        """Enqueue a run with these arguments on a connection of an event loop; see ``jobrunner.enqueue_async``.
+
+        None instead of a connection: one of jobrunner's own. All else is as in ``enqueue``.
+        """
+        options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
+        with_options = JobWithOptions(self.name, self.payload_of, **options)
+        return await with_options.enqueue_async(transaction, *args, **kwargs)
+
     def enqueue_many(
         self,
         transaction: Transaction,
@@ -136,6 +148,31 @@ class Job(Generic[P, R]):
         from jobrunner.enqueueing import enqueue_many
 
         return enqueue_many(
+            transaction,
+            self.name,
+            payloads,
+            run_at=run_at,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            taken=taken,
+        )
+
+    async def enqueue_many_async(
+        self,
+        transaction: AsyncTransaction | None,
+        payloads: Iterable[Mapping[str, Any] | Entry],
+        *,
+        run_at: datetime | timedelta | None = None,
+        priority: int = 0,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+        taken: Taken = "existing",
+    ) -> list[Enqueued]:
+        """Enqueue a run of this handler for each payload, on a connection of an event loop; see ``enqueue_many``."""
+        from jobrunner.enqueueing_async import enqueue_many_async
+
+        return await enqueue_many_async(
             transaction,
             self.name,
             payloads,

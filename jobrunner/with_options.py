@@ -15,6 +15,7 @@ from jobrunner.model import Taken
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.enqueueing_async import AsyncTransaction
 
 P = ParamSpec("P")
 
@@ -44,17 +45,25 @@ class JobWithOptions(Generic[P]):
         """
         from jobrunner.enqueueing import enqueue
 
-        return enqueue(
-            transaction,
-            self.job_type,
-            self.payload_of(*args, **kwargs),
-            run_at=self.run_at,
-            priority=0 if self.priority is None else self.priority,
-            idempotency_key=self.idempotency_key,
-            max_attempts=self.max_attempts,
-            timeout=self.timeout,
-            taken="existing" if self.taken is None else self.taken,
-        )
+        return enqueue(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
+
+    async def enqueue_async(
+        self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Enqueued:
+        """Enqueue a run with these options on a connection of an event loop; see ``jobrunner.enqueue_async``."""
+        from jobrunner.enqueueing_async import enqueue_async
+
+        return await enqueue_async(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "run_at": self.run_at,
+            "priority": 0 if self.priority is None else self.priority,
+            "idempotency_key": self.idempotency_key,
+            "max_attempts": self.max_attempts,
+            "timeout": self.timeout,
+            "taken": "existing" if self.taken is None else self.taken,
+        }
 
     def entry(self, /, *args: P.args, **kwargs: P.kwargs) -> Entry:
         """A run with these arguments and options for ``handler.enqueue_many``; nothing is enqueued yet."""

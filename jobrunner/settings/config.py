@@ -63,7 +63,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     config = Config(
         file=None if file is None else file.path,
         commands={} if file is None else file.commands,
-        database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
+        database_url=_database_url(reader, environ),
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         application=reader.name("application"),
         app_dir=reader.path("app_dir"),
@@ -95,12 +95,25 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
 
 def payload_limit(environ: Mapping[str, str]) -> int:
     """The only setting that an application needs to enqueue; a mistake in another setting must not stop it."""
+    return _payload_limit(_reader_of_application(environ))
+
+
+def database_url(environ: Mapping[str, str]) -> str:
+    """The URL of the configured database, or else of the default SQLite file, for an application."""
+    return _database_url(_reader_of_application(environ), environ) or f"sqlite:///{default_database_file()}"
+
+
+def _reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
     path = _job_file_path(environ)
     if path is None:
-        return _payload_limit(SettingsReader(environ, {}, None))
+        return SettingsReader(environ, {}, None)
     from jobrunner.settings import toml_file
 
-    return _payload_limit(SettingsReader(environ, {}, toml_file.read_settings(path)))
+    return SettingsReader(environ, {}, toml_file.read_settings(path))
+
+
+def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | None:
+    return reader.url("database_url") or environ.get("DATABASE_URL") or None
 
 
 def _payload_limit(reader: SettingsReader) -> int:

@@ -51,8 +51,8 @@ def connection_of_caller(transaction: Transaction) -> Executor:
         return _begun(SqlalchemyConnection(given))
     if hasattr(given, "run_sync"):
         raise UsageError(
-            f"cannot enqueue through {_name_of(given)} directly; write:"
-            " await connection_or_session.run_sync(lambda each: HANDLER.enqueue(each, ...))"
+            f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
+            " function that you give to run_sync: HANDLER.enqueue(...)"
         )
     if hasattr(given, "ensure_connection"):
         given.ensure_connection()
@@ -64,8 +64,8 @@ def connection_of_caller(transaction: Transaction) -> Executor:
         session: Session = given
         return _begun(SqlalchemyConnection(session.connection()))
     raise UsageError(
-        f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
-        " Django that your transaction is open on"
+        f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
+        " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
     )
 
 
@@ -170,5 +170,6 @@ def _kind_of(given: type) -> type[ExternalConnection] | None:
     return None
 
 
-def _name_of(given: object) -> str:
+def name_of(given: object) -> str:
+    """The class of an object, for a message."""
     return f"{type(given).__module__}.{type(given).__qualname__}"

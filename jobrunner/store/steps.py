@@ -5,7 +5,9 @@ A function of steps yields each statement with its values, and gets its result. 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
 from jobrunner.store.connection import AsyncExecutor, Executor, Result
@@ -28,9 +30,31 @@ def follow(caller: Executor, steps: Steps[T]) -> T:
 
 
 async def follow_async(caller: AsyncExecutor, steps: Steps[T]) -> T:
-    """The same on a connection of an event loop."""
+    """The same on a connection of an event loop.
+
+    A cancellation interrupts the first statement only. After that all steps are done before it is raised, so that a
+    caller who goes on with the transaction has no run without its key.
+    """
     try:
-        step = next(steps)
+        step = steps.send(await caller.execute(*next(steps)))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    others = asyncio.ensure_future(_others(caller, steps, step))
+    try:
+        return await asyncio.shield(others)
+    except asyncio.CancelledError:
+        while not others.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([others])
+        if not others.cancelled():
+            # Looked at, so that the event loop does not report it as forgotten.
+            others.exception()
+        raise
+
+
+async def _others(caller: AsyncExecutor, steps: Steps[T], step: Step) -> T:
+    try:
         while True:
             step = steps.send(await caller.execute(*step))
     except StopIteration as end:
