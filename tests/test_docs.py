@@ -1,5 +1,6 @@
 """The pages of docs/ are compared with the code. Their commands are run in test_quickstarts.py."""
 
+import asyncio
 import inspect
 import re
 import subprocess
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, pages
 from jobrunner import Context, errors, lifecycle, registry
@@ -89,6 +91,29 @@ def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyP
         ({"name": "Grace"}, 10, 3, None),
         ({"name": "Ada"}, 0, None, "greet:812"),
     ]
+
+
+def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_await")
+    monkeypatch.setattr(registry, "_registered", {})
+    database.execute("CREATE TABLE users (name TEXT)")
+    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    namespace: dict[str, Any] = {"text": text, "timedelta": timedelta, "AsyncEngine": AsyncEngine}
+    exec(handlers + block.text, namespace)
+
+    async def story() -> None:
+        scheme = "postgresql+asyncpg" if database.name == "postgresql" else "sqlite+aiosqlite"
+        engine = create_async_engine(f"{scheme}:{database.url.partition(':')[2]}")
+        await namespace["sign_up"](engine, "Ada")
+        await engine.dispose()
+
+    asyncio.run(story())
+    rows = database.query("SELECT payload, run_at, created_at FROM job_runs ORDER BY id")
+    assert [(row["payload"], row["run_at"] - row["created_at"]) for row in rows] == [
+        ({"name": "Ada"}, timedelta(0)),
+        ({"name": "Ada"}, timedelta(days=1)),
+    ]
+    assert database.query("SELECT name FROM users") == [{"name": "Ada"}]
 
 
 def test_keys_in_the_page(database: Database, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ import re
 
 from alembic import op
 from jobrunner.store.dialect import values
+from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
 from jobrunner.store.drivers import notify
 
 revision = "0001"
@@ -235,7 +236,7 @@ def upgrade() -> None:
     name = op.get_context().dialect.name
     words = values.ddl_words(name)
     _run(_checked(TABLES, name), words)
-    for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
+    for statement in (*values.clock_statements(name), *notify.notify_statements(name), *enqueue_statements(name)):
         op.execute(statement)
     _run(VIEWS, words)
 
@@ -261,7 +262,10 @@ def _checked(script: str, dialect_name: str) -> str:
 def downgrade() -> None:
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS job_{view}")
-    for statement in values.clock_removal(op.get_context().dialect.name):
+    for statement in (
+        *enqueue_removal(op.get_context().dialect.name),
+        *values.clock_removal(op.get_context().dialect.name),
+    ):
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS job_{table}")
