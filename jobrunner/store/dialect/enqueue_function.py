@@ -48,27 +48,27 @@ DECLARE
 BEGIN
   -- What Python checks before it sends anything.
   IF its_type IS NULL OR its_type !~ '^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}$' THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('%L cannot be a job type; use up to 200 letters, digits and'
-      ' _ . : / - , starting with a letter, a digit or _', left(its_type, 60));
+    RAISE invalid_parameter_value USING MESSAGE = concat(quote_nullable(left(its_type, 60)),
+      ' cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a letter, a digit or _');
   END IF;
   IF NOT isfinite(its_time) OR its_time < '1970-01-01Z' OR its_time >= '9001-01-01Z' THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('run_at is %s; it must lie between the years 1970 and 9000',
-      its_time);
+    RAISE invalid_parameter_value USING MESSAGE = concat('run_at is ', its_time,
+      '; it must lie between the years 1970 and 9000');
   END IF;
   IF its_priority IS NULL OR its_priority NOT BETWEEN -1000 AND 1000 THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('priority must be a whole number from -1000 to 1000, not %s',
-      coalesce(its_priority::text, 'NULL'));
+    RAISE invalid_parameter_value USING MESSAGE = concat(
+      'priority must be a whole number from -1000 to 1000, not ', coalesce(its_priority::text, 'NULL'));
   END IF;
   IF its_attempts NOT BETWEEN 1 AND 1000 THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('max_attempts must be a whole number from 1 to 1000, not %s',
-      its_attempts);
+    RAISE invalid_parameter_value USING MESSAGE = concat(
+      'max_attempts must be a whole number from 1 to 1000, not ', its_attempts);
   END IF;
   IF length(its_key) NOT BETWEEN 1 AND 500 THEN
     RAISE invalid_parameter_value USING MESSAGE = 'an idempotency key has 1 to 500 characters';
   END IF;
   IF if_taken IS NULL OR if_taken NOT IN ('existing', 'raise', 'replace') THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('taken must be one of ''existing'', ''raise'', ''replace'','
-      ' not %L', if_taken);
+    RAISE invalid_parameter_value USING MESSAGE = concat(
+      'taken must be one of ''existing'', ''raise'', ''replace'', not ', quote_nullable(if_taken));
   END IF;
   IF timeout = 'none' THEN
     seconds := 0;
@@ -83,8 +83,8 @@ BEGIN
         INTO seconds FROM regexp_matches(its_timeout, '([0-9]+([.][0-9]+)?)(ms|[smhdw])', 'g') AS found(part);
     END IF;
     IF seconds IS NULL OR seconds > 316224000 THEN
-      RAISE invalid_parameter_value USING MESSAGE = format('%L is not a timeout; write it as 30s, 5m or 1h30m, at most'
-        ' ten years, or none', left(timeout, 60));
+      RAISE invalid_parameter_value USING MESSAGE = concat(quote_literal(left(timeout, 60)),
+        ' is not a timeout; write it as 30s, 5m or 1h30m, at most ten years, or none');
     END IF;
     seconds := round(seconds::numeric, 6);
     IF seconds = 0 THEN
@@ -92,7 +92,7 @@ BEGIN
     END IF;
   END IF;
   IF its_payload IS NULL OR jsonb_typeof(its_payload) <> 'object' THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('the payload must be a JSON object, not %s',
+    RAISE invalid_parameter_value USING MESSAGE = concat('the payload must be a JSON object, not ',
       coalesce(jsonb_typeof(its_payload), 'NULL'));
   END IF;
   -- Each level has a bracket.
@@ -111,7 +111,7 @@ BEGIN
   END IF;
   IF body ~ '[0-9]{255}' AND EXISTS (
     SELECT 1 FROM jsonb_path_query(its_payload, 'lax $.** ? (@.type() == "number")') AS found(number)
-    WHERE CASE WHEN number::text LIKE '%.%' THEN abs(number::numeric) > 1.797693134862315e308
+    WHERE CASE WHEN position('.' IN number::text) > 0 THEN abs(number::numeric) > 1.797693134862315e308
       ELSE length(ltrim(number::text, '-')) > 4300 END
   ) THEN
     RAISE invalid_parameter_value USING MESSAGE = 'the payload holds a number with too many digits';
@@ -131,8 +131,8 @@ BEGIN
       WHEN 'object' THEN greatest(2 * (SELECT count(*) FROM jsonb_object_keys(value)) - 1, 0)
       WHEN 'array' THEN greatest(jsonb_array_length(value) - 1, 0) ELSE 0 END) FROM node
   ) > most_bytes THEN
-    RAISE invalid_parameter_value USING MESSAGE = format('the payload is larger than %s bytes; keep the data elsewhere'
-      ' and pass its key', most_bytes);
+    RAISE invalid_parameter_value USING MESSAGE = concat('the payload is larger than ', most_bytes,
+      ' bytes; keep the data elsewhere and pass its key');
   END IF;
 
   looks_only := EXISTS (
@@ -164,8 +164,9 @@ BEGIN
       END IF;
       IF FOUND AND holder.is_held THEN
         IF if_taken = 'raise' THEN
-          RAISE unique_violation USING MESSAGE = format('the key %L of the job type %L is taken by run %s, which %s',
-            left(its_key, 200), its_type, holder.run_id, coalesce('is ' || holder.status, 'was pruned'));
+          RAISE unique_violation USING MESSAGE = concat('the key ', quote_literal(left(its_key, 200)),
+            ' of the job type ', quote_literal(its_type), ' is taken by run ', holder.run_id, ', which ',
+            coalesce('is ' || holder.status, 'was pruned'));
         END IF;
         id := holder.run_id;
         outcome := 'existing';
@@ -199,10 +200,10 @@ BEGIN
     EXIT WHEN NOT looks_only;
     IF is_full THEN
       IF if_full = 'refuse' THEN
-        RAISE configuration_limit_exceeded USING MESSAGE = format('the queue of %L is full: %s, max_waiting is %s;'
-          ' enqueue again when some of them are done, cancel some, or raise max_waiting', its_type,
-          CASE WHEN waiting > most_waiting THEN format('more than %s wait', most_waiting)
-            ELSE format('%s wait', waiting) END, most_waiting);
+        RAISE configuration_limit_exceeded USING MESSAGE = concat('the queue of ', quote_literal(its_type),
+          ' is full: ', CASE WHEN waiting > most_waiting THEN concat('more than ', most_waiting) ELSE waiting::text END,
+          ' wait, max_waiting is ', most_waiting,
+          '; enqueue again when some of them are done, cancel some, or raise max_waiting');
       END IF;
       UPDATE @schema@.job_types AS types SET dropped = types.dropped + 1, dropped_at = @schema@.jobrunner_now()
         WHERE types.job_type = its_type;
