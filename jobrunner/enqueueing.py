@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, choice, declared, parse_timeout, whole_number
+from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout, whole_number
 from jobrunner.model import Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
@@ -46,9 +46,10 @@ def enqueue(
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
-    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). Raises UsageError or
-    BadPayload before anything is sent, also if this process has a handler for the type that cannot take the payload.
+    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
+    a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
+    ``run_at`` is an aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). Raises
+    UsageError or BadPayload before anything is sent, also if the handler cannot take the payload.
 
     If another run of the type has the ``idempotency_key`` (for how long, the type's ``key_scope`` says), ``taken``
     decides. "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still
@@ -69,14 +70,13 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    caller = connection_of_caller(transaction)
+    caller = connection_of_caller(transaction, schema_of_ours())
     return follow(caller, work(caller.database))
 
 
 def one_run(job_type: str, payload: Mapping[str, Any], *, taken: Taken, **options: Any) -> Work[Enqueued]:
     """Check everything about a run with the options of ``enqueue``. Returns the steps that enqueue it."""
-    new = new_run(job_type, payload, payload_limit=_payload_limit(), **options)
-    check_declared(job_type, payload)
+    new = new_run(job_type, encoded(job_type, payload), payload_limit=_settings().payload_limit, **options)
     policy, taken = declared(job_type), _check_taken(taken)
     return lambda database: steps_of_one(database, new, policy, taken)
 
@@ -116,7 +116,7 @@ def enqueue_many(
     work = many_runs(job_type, payloads, options, taken)
     if work is None:
         return []
-    caller = connection_of_caller(transaction)
+    caller = connection_of_caller(transaction, schema_of_ours())
     return follow(caller, work(caller.database))
 
 
@@ -133,7 +133,7 @@ def _listed(
     job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
 ) -> tuple[NewRun, list[dict[str, Any]], list[Taken]]:
     """What all runs of a list share, the columns that each has, and what happens if its key is taken."""
-    limit = _payload_limit()
+    limit = _settings().payload_limit
     shared = new_run(job_type, {}, payload_limit=limit, **options)
     listed: list[dict[str, Any]] = []
     each_taken: list[Taken] = []
@@ -142,7 +142,6 @@ def _listed(
     for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
-            check_declared(job_type, given.payload if isinstance(given, Entry) else given)
             own = given.taken if isinstance(given, Entry) else None
             each_taken.append(taken if own is None else _check_taken(own))
             key = listed[-1].get("idempotency_key")
@@ -165,24 +164,30 @@ def _own_columns(
     job_type: str, given: Mapping[str, Any] | Entry, limit: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     if not isinstance(given, Entry):
-        return {"payload": checked_text(given, limit)}
+        return {"payload": checked_text(encoded(job_type, given), limit)}
     own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
     set_here = {name: value for name, value in own.items() if value is not None}
-    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **set_here}).columns())
+    payload = encoded(job_type, given.payload)
+    return _without_type(new_run(job_type, payload, payload_limit=limit, **{**options, **set_here}).columns())
 
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if name != "job_type"}
 
 
-def _payload_limit() -> int:
-    return _payload_limit_in(int(clock.elapsed()))
+def schema_of_ours() -> str | None:
+    """The schema of PostgreSQL that holds our tables; None: the server finds them by its search path."""
+    return _settings().schema
+
+
+def _settings() -> config.EnqueueSettings:
+    return _settings_in(int(clock.elapsed()))
 
 
 @lru_cache(maxsize=1)
-def _payload_limit_in(_: int) -> int:
+def _settings_in(_: int) -> config.EnqueueSettings:
     # The file is read again each second: an application sees a change soon, and most enqueues read no file.
-    return config.payload_limit(os.environ)
+    return config.for_enqueue(os.environ)
 
 
 def new_run(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from jobrunner.durations import Duration
-from jobrunner.enqueueing import Enqueued, Entry, Work, many_runs, one_run
+from jobrunner.enqueueing import Enqueued, Entry, Work, many_runs, one_run, schema_of_ours
 from jobrunner.model import Taken
 from jobrunner.own_connections import own_connections
 from jobrunner.store.async_callers import AsyncTransaction, async_connection_of_caller
@@ -76,9 +76,9 @@ async def _do(transaction: AsyncTransaction | None, work: Work[T]) -> T:
         return await asyncio.wrap_future(own_connections().write(lambda own: _follow(own, work)))
     if hasattr(given, "run_sync"):
         # The library itself makes its connection one without await.
-        done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each), work))
+        done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each, schema_of_ours()), work))
         return done
-    caller = await async_connection_of_caller(given)
+    caller = await async_connection_of_caller(given, schema_of_ours())
     return await follow_async(caller, work(caller.database))
 
 

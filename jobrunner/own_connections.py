@@ -29,8 +29,8 @@ _IDLE_SECONDS = 1.0
 class OwnConnections:
     """The connections to one database. A thread is started when all others are at work."""
 
-    def __init__(self, url: str) -> None:
-        self._location = locate(url)
+    def __init__(self, url: str, schema: str | None) -> None:
+        self._location = locate(url, schema)
         self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="jobrunner-enqueue")
         self._of_thread = threading.local()
         self._databases: list[Database] = []
@@ -60,16 +60,16 @@ class OwnConnections:
             self._of_thread.used_at = clock.elapsed()
 
 
-_opened: dict[tuple[int, str], OwnConnections] = {}
+_opened: dict[tuple[int, str, str | None], OwnConnections] = {}
 _lock = threading.Lock()
 
 
 def own_connections() -> OwnConnections:
     """The connections to the configured database."""
-    url = config.database_url(os.environ)
+    url, schema = config.database_url(os.environ), config.for_enqueue(os.environ).schema
     # After a fork the child opens its own. Those of its parent stay here, since to close them would disturb the parent.
-    key = (os.getpid(), url)
+    key = (os.getpid(), url, schema)
     with _lock:
         if key not in _opened:
-            _opened[key] = OwnConnections(url)
+            _opened[key] = OwnConnections(url, schema)
         return _opened[key]

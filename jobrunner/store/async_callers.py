@@ -38,9 +38,10 @@ AsyncTransaction: TypeAlias = (
 )
 
 
-async def async_connection_of_caller(transaction: AsyncTransaction) -> AsyncExecutor:
+async def async_connection_of_caller(transaction: AsyncTransaction, schema: str | None) -> AsyncExecutor:
     """The connection for the statements. The caller begins and ends its transaction.
 
+    ``schema`` holds our tables if it is a connection to PostgreSQL; None: the server finds them by its search path.
     Errors are the driver's own. Raises UsageError if no transaction is open on it and none will be opened
     (autocommit), and for anything that is not such a connection.
     """
@@ -53,7 +54,7 @@ async def async_connection_of_caller(transaction: AsyncTransaction) -> AsyncExec
             " SQLAlchemy, or the connection of psycopg, asyncpg or aiosqlite that your transaction is open on; enqueue"
             " without await takes the others"
         )
-    connection = kind(given)
+    connection = kind(given, schema)
     if not await connection.begins_by_itself():
         raise UsageError(
             "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
@@ -68,15 +69,16 @@ class _AsyncConnection(AsyncExecutor):
     names: ClassVar[tuple[str, ...]]
     """The classes of the driver's connections, each after its module."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver: Any, schema: str | None) -> None:
         self.driver = driver
+        self.schema = schema if self.database == "postgresql" else None
 
     @abstractmethod
     async def begins_by_itself(self) -> bool:
         """Whether a transaction is open, or the driver opens one before it writes."""
 
     async def execute(self, statement: Statement, values: Values) -> Result:
-        known = compiled(statement, self.database)
+        known = compiled(statement, self.database, self.schema)
         found = await self._send(known, known.parameters(values))
         # Each statement of an enqueue says itself which columns it returns.
         return Result(known.rows(found, ()) if found else [], -1)

@@ -39,16 +39,17 @@ Transaction: TypeAlias = (
 )
 
 
-def connection_of_caller(transaction: Transaction) -> Executor:
+def connection_of_caller(transaction: Transaction, schema: str | None) -> Executor:
     """The connection for the statements. The caller begins and ends its transaction.
 
+    ``schema`` holds our tables if it is a connection to PostgreSQL; None: the server finds them by its search path.
     On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and none
     will be opened (autocommit), and for anything that is not a connection.
     """
     given: Any = transaction
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
-        return _begun(SqlalchemyConnection(given))
+        return _begun(SqlalchemyConnection(given, schema))
     if hasattr(given, "run_sync"):
         raise UsageError(
             f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
@@ -59,10 +60,10 @@ def connection_of_caller(transaction: Transaction) -> Executor:
         given = given.connection
     driver: type = type(given)
     if kind := _kind_of(driver):
-        return _begun(kind(given))
+        return _begun(kind(given, schema))
     if callable(getattr(given, "connection", None)):
         session: Session = given
-        return _begun(SqlalchemyConnection(session.connection()))
+        return _begun(SqlalchemyConnection(session.connection(), schema))
     raise UsageError(
         f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
         " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
@@ -80,9 +81,11 @@ class CallersConnection(Executor):
 class SqlalchemyConnection(CallersConnection):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
-    def __init__(self, connection: EngineConnection) -> None:
+    def __init__(self, connection: EngineConnection, schema: str | None) -> None:
         self._connection = connection
         self.database = connection.dialect.name
+        if self.database == "postgresql":
+            self.schema = schema
 
     def begins_by_itself(self) -> bool:
         if self._driver_begins():
@@ -100,14 +103,16 @@ class SqlalchemyConnection(CallersConnection):
         driver: Any = self._connection.connection.dbapi_connection
         of_driver: type = type(driver)
         if kind := _kind_of(of_driver):
-            return kind(driver).begins_by_itself()
+            return kind(driver, self.schema).begins_by_itself()
         if self.database == "sqlite":
             return driver.isolation_level is not None or bool(driver.driver_connection.in_transaction)
         return not driver.autocommit
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         assert not isinstance(statement, str)
-        result = self._connection.execute(core(statement), values)
+        # Without the setting, the caller's own schema_translate_map counts.
+        options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
+        result = self._connection.execute(core(statement), values, execution_options=options)
         rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 
@@ -116,6 +121,11 @@ class ExternalConnection(DriverExecutor, CallersConnection):
     """A connection of a driver. Errors are the driver's own."""
 
     driver_module: ClassVar[str]
+
+    def __init__(self, driver: Any, schema: str | None) -> None:
+        super().__init__(driver)
+        if self.database == "postgresql":
+            self.schema = schema
 
 
 class _SqliteConnection(ExternalConnection):

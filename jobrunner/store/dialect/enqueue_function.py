@@ -7,6 +7,7 @@ refuses with what Python refuses.
 from __future__ import annotations
 
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
+from jobrunner.store.namespace import qualifier
 
 _SCHEMA = "@schema@"
 """Stands for the quoted schema of our tables."""
@@ -239,16 +240,18 @@ END $function$
 """
 
 
-def enqueue_statements(dialect_name: str) -> list[str]:
+def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the tables and the clock."""
     if dialect_name == "sqlite":
         return []
-    # The schema of the tables: the first one of the search path, in which they were just created.
+    # Without a schema, that of the tables: the first one of the search path, in which they were just created.
     function = _FUNCTION.strip().replace("@most_bytes@", str(DEFAULT_LIMIT_BYTES))
+    if schema is not None:
+        return [function.replace(f"{_SCHEMA}.", qualifier(schema))]
     named = f"replace($text${function}$text$, '{_SCHEMA}', quote_ident(current_schema()))"
     return [f"DO $migration$ BEGIN EXECUTE {named}; END $migration$"]
 
 
-def enqueue_removal(dialect_name: str) -> list[str]:
+def enqueue_removal(dialect_name: str, schema: str | None) -> list[str]:
     """The inverse of ``enqueue_statements``."""
-    return [] if dialect_name == "sqlite" else ["DROP FUNCTION IF EXISTS jobrunner_enqueue"]
+    return [] if dialect_name == "sqlite" else [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_enqueue"]
