@@ -16,7 +16,7 @@ import pytest
 from psycopg.rows import dict_row
 
 import jobrunner as library
-from harness import PostgresDatabase, pages, postgresql_only, wait_for
+from harness import Commands, PostgresDatabase, pages, postgresql_only, wait_for
 from harness.backpressure import dropped, limit, waiting
 from harness.binaries import find_binaries
 from jobrunner.errors import UsageError
@@ -303,6 +303,21 @@ def test_function_needs_no_search_path_and_has_the_rights_of_its_caller(database
                 connection.execute(f"SELECT {found['nspname']}.jobrunner_enqueue('sync'{options})")
         connection.commit()
     assert len(runs(database)) == 3
+
+
+def test_migrate_creates_the_function_again_if_it_is_lost_or_another(
+    jobrunner: Commands, database: PostgresDatabase, connection: Any
+) -> None:
+    with database.connect() as admin:
+        admin.execute("ALTER FUNCTION jobrunner_enqueue RENAME TO elsewhere")
+        assert jobrunner("migrate").stdout.endswith(": created again: jobrunner_enqueue\n")
+        definition = admin.execute("SELECT pg_get_functiondef('jobrunner_enqueue'::regproc) AS text").fetchone()
+        assert definition is not None
+        admin.execute(definition["text"].replace("-1000", "-5000").encode())
+    assert jobrunner("migrate").stdout.endswith(": created again: jobrunner_enqueue\n")
+    assert jobrunner("migrate").stdout.endswith(": up to date\n")
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        call(connection, priority=-1001)
 
 
 def test_function_notifies_a_tick_that_listens(database: PostgresDatabase, connection: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
 from jobrunner.store.namespace import qualifier
 
-_SCHEMA = "@schema@"
+SCHEMA = "@schema@"
 """Stands for the quoted schema of our tables."""
 
 # Each statement is planned anew. A plan that is kept from when the queue was empty could read the whole queue.
@@ -247,8 +247,9 @@ def enqueue_statements(dialect_name: str, schema: str | None) -> list[str]:
     # Without a schema, that of the tables: the first one of the search path, in which they were just created.
     function = _FUNCTION.strip().replace("@most_bytes@", str(DEFAULT_LIMIT_BYTES))
     if schema is not None:
-        return [function.replace(f"{_SCHEMA}.", qualifier(schema))]
-    named = f"replace($text${function}$text$, '{_SCHEMA}', quote_ident(current_schema()))"
+        return [function.replace(f"{SCHEMA}.", qualifier(schema))]
+    # CREATE begins a line, by which the repair finds it.
+    named = f"replace($text$\n{function}$text$, '{SCHEMA}', quote_ident(current_schema()))"
     return [f"DO $migration$ BEGIN EXECUTE {named}; END $migration$"]
 
 
