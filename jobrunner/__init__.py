@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.errors import KeyTaken, QueueFull
+    from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.registry import job
@@ -32,6 +33,7 @@ __all__ = [
     "enqueue_many_async",
     "exponential",
     "fixed",
+    "group",
     "job",
     "polynomial",
     "waits",
@@ -44,6 +46,7 @@ _MODULES = {
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
     **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
+    "group": "grouping",
     "job": "registry",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),

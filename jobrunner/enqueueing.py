@@ -12,11 +12,14 @@ from typing import Any, TypeAlias, TypeVar, get_args
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.limits import whole_number
+from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout, whole_number
-from jobrunner.model import Taken
+from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout
+from jobrunner.model import OnFailure, Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
+from jobrunner.store import dependants
 from jobrunner.store.callers import Transaction, connection_of_caller
 from jobrunner.store.enqueue import steps as steps_of_one
 from jobrunner.store.enqueue_many import steps as steps_of_many
@@ -42,19 +45,26 @@ def enqueue(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
     taken: Taken = "existing",
+    after: After | None = None,
+    on_failure: OnFailure = "cancel",
 ) -> Enqueued:
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
     a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
-    ``run_at`` is an aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). Raises
-    UsageError or BadPayload before anything is sent, also if the handler cannot take the payload.
+    ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
+    is first: each step (-1000 to 1000) counts like a minute of waiting. Raises UsageError or BadPayload before anything
+    is sent, also if the handler cannot take the payload.
 
     If another run of the type has the ``idempotency_key`` (for how long, the type's ``key_scope`` says), ``taken``
     decides. "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still
     be used. "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The
     answer's ``outcome`` says what was done.
+
+    With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
+    transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
+    "run" it. Raises NotFoundError if one of them does not exist.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
@@ -64,6 +74,8 @@ def enqueue(
         job_type,
         payload or {},
         taken=taken,
+        after=after,
+        on_failure=on_failure,
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,
@@ -74,11 +86,26 @@ def enqueue(
     return follow(caller, work(caller.database))
 
 
-def one_run(job_type: str, payload: Mapping[str, Any], *, taken: Taken, **options: Any) -> Work[Enqueued]:
+def one_run(
+    job_type: str,
+    payload: Mapping[str, Any],
+    *,
+    taken: Taken,
+    after: After | None = None,
+    on_failure: OnFailure = "cancel",
+    **options: Any,
+) -> Work[Enqueued]:
     """Check everything about a run with the options of ``enqueue``. Returns the steps that enqueue it."""
     new = new_run(job_type, encoded(job_type, payload), payload_limit=_settings().payload_limit, **options)
-    policy, taken = declared(job_type), _check_taken(taken)
-    return lambda database: steps_of_one(database, new, policy, taken)
+    policy, taken, parents = declared(job_type), _check_taken(taken), parent_ids(after, on_failure)
+
+    def steps(database: str) -> Steps[Enqueued]:
+        enqueued = yield from steps_of_one(database, new, policy, taken)
+        if parents and enqueued.created and enqueued.id is not None:
+            yield from dependants.attach_steps(enqueued.id, parents, on_failure)
+        return enqueued
+
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

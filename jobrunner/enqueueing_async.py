@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from jobrunner.durations import Duration
 from jobrunner.enqueueing import Enqueued, Entry, Work, many_runs, one_run, schema_of_ours
-from jobrunner.model import Taken
+from jobrunner.jobs.parents import After
+from jobrunner.model import OnFailure, Taken
 from jobrunner.own_connections import own_connections
 from jobrunner.store.async_callers import AsyncTransaction, async_connection_of_caller
 from jobrunner.store.callers import connection_of_caller
@@ -32,6 +33,8 @@ async def enqueue_async(
     max_attempts: int | None = None,
     timeout: Duration | None = None,
     taken: Taken = "existing",
+    after: After | None = None,
+    on_failure: OnFailure = "cancel",
 ) -> Enqueued:
     """Insert a run on the caller's connection of an event loop, by the rules of ``enqueue``. It never commits.
 
@@ -44,6 +47,8 @@ async def enqueue_async(
         job_type,
         payload or {},
         taken=taken,
+        after=after,
+        on_failure=on_failure,
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,

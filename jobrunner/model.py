@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
+from jobrunner.rates import Rate
 
 DEFAULT_MAX_ATTEMPTS = 5
 DEFAULT_TIMEOUT = timedelta(minutes=15)
@@ -23,12 +24,41 @@ OnStop: TypeAlias = Literal["release", "drop"]
 KeyScope: TypeAlias = Literal["forever", "active", "window"]
 Taken: TypeAlias = Literal["existing", "raise", "replace"]
 """What happens to an enqueue whose key is taken."""
+OnFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where a person changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all hosts together may do with the runs of a type. None means no limit.
+
+    ``concurrency_key`` are names of payload arguments; runs whose payloads have the same values there share a key.
+    ``max_running`` is how many runs of the type may be running, and ``max_running_per_key`` how many of each key.
+    """
+
+    max_running: int | None = None
+    rate: Rate | None = None
+    concurrency_key: tuple[str, ...] = ()
+    max_running_per_key: int | None = None
+    rate_per_key: Rate | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The options of the decorator."""
+        rate, per_key = self.rate, self.rate_per_key
+        return {
+            "max_running": self.max_running,
+            "rate": None if rate is None else rate.text,
+            "burst": None if rate is None else rate.burst,
+            "concurrency_key": list(self.concurrency_key) or None,
+            "max_running_per_key": self.max_running_per_key,
+            "rate_per_key": None if per_key is None else per_key.text,
+            "burst_per_key": None if per_key is None else per_key.burst,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +71,7 @@ class Policy:
     ``on_stop`` says what happens to a run that is still at work at the end of the grace of a stopped tick.
     ``key_scope`` is how long a key stays taken: for ever, while its run is queued, running or failed, or for
     ``key_window`` from the creation of its run.
+    ``limits`` are those over all hosts; None means none.
     """
 
     job_type: str
@@ -55,6 +86,7 @@ class Policy:
     on_stop: OnStop = "release"
     key_scope: KeyScope = "forever"
     key_window: timedelta | None = None
+    limits: Limits | None = None
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data. ``children.protocol.policy_of`` checks what a child sends."""
@@ -71,6 +103,7 @@ class Policy:
             "on_stop": self.on_stop,
             "key_scope": self.key_scope,
             "key_window_seconds": None if self.key_window is None else self.key_window.total_seconds(),
+            **({} if self.limits is None else self.limits.as_data()),
         }
 
 

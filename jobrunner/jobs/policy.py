@@ -10,6 +10,7 @@ from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.limits import make_limits, whole_number
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
@@ -43,11 +44,12 @@ def make_policy(
     on_stop: OnStop = "release",
     key_scope: KeyScope | None = None,
     key_window: Duration | None = None,
+    **limits: Any,
 ) -> Policy:
     """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
 
-    ``key_scope`` None means window with a ``key_window``, and forever without one. Raises UsageError, which names the
-    wrong part.
+    ``key_scope`` None means window with a ``key_window``, and forever without one. ``limits`` are the options of
+    ``make_limits``. Raises UsageError, which names the wrong part.
     """
     if concurrency is None and is_async:
         concurrency = DEFAULT_ASYNC_CONCURRENCY
@@ -64,6 +66,7 @@ def make_policy(
         on_stop=choice("on_stop", on_stop, get_args(OnStop)),
         key_scope=_key_scope(key_scope, key_window),
         key_window=None if key_window is None else _key_window(key_window),
+        limits=make_limits(**limits),
     )
 
 
@@ -83,13 +86,6 @@ def _key_window(window: Duration) -> timedelta:
     if not length:
         raise UsageError("a key_window of 0 holds no key; give the time for which a key stays taken")
     return length
-
-
-def whole_number(name: str, value: object, least: int, most: int) -> int:
-    """``value`` if it is an int in the range. Raises UsageError with ``name`` if not."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r:.60}")
-    return value
 
 
 def _max_waiting(value: object) -> int:
