@@ -171,6 +171,20 @@ def test_taken_key_answers_raises_or_replaces_as_asked(
     assert way(connection, key="free too", taken="replace").created
 
 
+def test_replaced_run_is_looked_at_anew_by_the_limits_of_its_type(database: Database, connection: Any) -> None:
+    """Its payload may name another customer. A run that waits for other runs goes on waiting."""
+    run_id = one(connection).id
+    for before, after in {"a customer": "", "after": "after"}.items():
+        database.execute("UPDATE job_runs SET gate = ? WHERE id = ?", [before, run_id])
+        assert one(connection, payload={"n": 1}, taken="replace").replaced
+        assert runs(database)[0]["gate"] == after
+        if database.name == "postgresql":
+            database.execute("UPDATE job_runs SET gate = ? WHERE id = ?", [before, run_id])
+            statement = "SELECT outcome FROM jobrunner_enqueue('sync', idempotency_key => 'k', taken => 'replace')"
+            assert database.value(statement) == "replaced"
+            assert runs(database)[0]["gate"] == after
+
+
 def test_list_with_a_taken_key_that_must_be_free_writes_nothing(database: Database, connection: Any) -> None:
     library.enqueue(connection, "sync", {}, idempotency_key="b")
     entries = [Entry({}, idempotency_key="a"), {}, Entry({}, idempotency_key="b", taken="raise")]

@@ -174,7 +174,8 @@ BEGIN
         IF if_taken = 'replace' THEN
           -- An expression, so that the planner does not read the whole queue by the index for this status.
           UPDATE @schema@.job_runs AS runs
-            SET payload = its_payload, run_at = its_time, updated_at = @schema@.jobrunner_now()
+            SET payload = its_payload, run_at = its_time, updated_at = @schema@.jobrunner_now(),
+              gate = CASE WHEN runs.gate = 'after' THEN runs.gate ELSE '' END
             WHERE runs.id = holder.run_id AND runs.status || '' = 'queued' AND runs.attempts = 0;
           IF FOUND THEN
             outcome := 'replaced';

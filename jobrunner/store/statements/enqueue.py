@@ -39,6 +39,7 @@ from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import BigKey, later, now, stored_json
 from jobrunner.store.schema import IS_UNFINISHED, job_keys, job_runs, job_types
 from jobrunner.store.statements.backpressure import is_limited
+from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
 
 
 def _each_insert_of_one() -> Iterator[tuple[tuple[str, ...], bool]]:
@@ -273,7 +274,14 @@ def replace() -> Executable:
     # The status comes in the list. If it were a literal, the planner could read the whole queue by its index.
     given = rows("given", {"id": BigKey, "status": job_runs.c.status.type, **names})
     columns = {name: given.c[name] for name in names}
-    values = {"payload": stored_json(given.c.payload), "run_at": _run_at(columns), "updated_at": now()}
+    # Another payload may be for another gate: the next claim finds it. A run that waits for its parents goes on waiting.
+    gate = case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))
+    values = {
+        "payload": stored_json(given.c.payload),
+        "run_at": _run_at(columns),
+        "gate": gate,
+        "updated_at": now(),
+    }
     return (
         update(job_runs)
         .where(job_runs.c.id == given.c.id, job_runs.c.status == given.c.status, job_runs.c.attempts == 0)
