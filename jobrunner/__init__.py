@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.middleware import after_run, around_run, before_run
+    from jobrunner.migration import migrate
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
@@ -27,6 +29,9 @@ __all__ = [
     "Retry",
     "Schedule",
     "Snooze",
+    "after_run",
+    "around_run",
+    "before_run",
     "enqueue",
     "enqueue_async",
     "enqueue_many",
@@ -35,6 +40,7 @@ __all__ = [
     "fixed",
     "group",
     "job",
+    "migrate",
     "polynomial",
     "waits",
 ]
@@ -47,7 +53,9 @@ _MODULES = {
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
     **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
     "group": "grouping",
+    **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
+    "migrate": "migration",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

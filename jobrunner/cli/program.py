@@ -15,7 +15,9 @@ _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
+    "stats": "stats",
     "apply": "apply",
+    "dev": "dev",
     "schedule": "schedule.group",
     "completion": "completion",
 }

@@ -82,7 +82,7 @@ class SqlalchemyConnection(CallersConnection):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
     def __init__(self, connection: EngineConnection, schema: str | None) -> None:
-        self._connection = connection
+        self.connection = connection
         self.database = connection.dialect.name
         if self.database == "postgresql":
             self.schema = schema
@@ -90,17 +90,17 @@ class SqlalchemyConnection(CallersConnection):
     def begins_by_itself(self) -> bool:
         if self._driver_begins():
             return True
-        if self._connection.in_transaction():
+        if self.connection.in_transaction():
             return False
         # An application may send BEGIN itself when SQLAlchemy begins, as SQLAlchemy's own recipe for SQLite does.
-        begun = self._connection.begin()
+        begun = self.connection.begin()
         if self._driver_begins():
             return True
         begun.rollback()
         return False
 
     def _driver_begins(self) -> bool:
-        driver: Any = self._connection.connection.dbapi_connection
+        driver: Any = self.connection.connection.dbapi_connection
         of_driver: type = type(driver)
         if kind := _kind_of(of_driver):
             return kind(driver, self.schema).begins_by_itself()
@@ -112,7 +112,7 @@ class SqlalchemyConnection(CallersConnection):
         assert not isinstance(statement, str)
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
-        result = self._connection.execute(core(statement), values, execution_options=options)
+        result = self.connection.execute(core(statement), values, execution_options=options)
         rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 

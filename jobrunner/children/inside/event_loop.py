@@ -17,10 +17,10 @@ import weakref
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
-from jobrunner import clock, failpoints
+from jobrunner import clock, failpoints, middleware
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
-from jobrunner.children.inside import attribution, reports
+from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.reports import Progress, Send
 from jobrunner.children.messages import (
     Cancel,
@@ -131,7 +131,8 @@ class _Server:
         assert job is not None
         context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop)
         try:
-            value = await job.function(context, **arguments)
+            async with connections.around_async_run():
+                value = await middleware.wrapped_async(job.function)(context, **arguments)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
         except (Retry, Discard, Snooze) as asked:

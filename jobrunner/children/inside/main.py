@@ -20,11 +20,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from jobrunner import clock, failpoints
+from jobrunner import clock, failpoints, middleware
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
-from jobrunner.children.inside import attribution, reports
+from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.reports import Progress
 from jobrunner.children.inside.stdio import Streams
@@ -197,6 +197,7 @@ class Child:
     def _import(self, hello: Hello) -> None:
         answer = import_handlers(hello, self._send)
         self._jobs = registered()
+        connections.prepare()
         self._streams.keep()
         self._send(answer)
 
@@ -213,6 +214,7 @@ class Child:
             # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
         failpoints.hit("child.handler_returned")
+        connections.after_run(report)
         self._streams.end_of_run()
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
@@ -247,10 +249,11 @@ class Child:
         # set before the action, because the run before may have left an alarm of its own.
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
         _signals.signal(signal.SIGALRM, _signals.SIG_DFL)
+        connections.before_run()
         try:
             self._is_at_work = True
             try:
-                value = job.function(context, **arguments)
+                value = middleware.wrapped(job.function)(context, **arguments)
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.
                 self._is_at_work = False

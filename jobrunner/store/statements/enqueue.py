@@ -274,7 +274,7 @@ def replace() -> Executable:
     # The status comes in the list. If it were a literal, the planner could read the whole queue by its index.
     given = rows("given", {"id": BigKey, "status": job_runs.c.status.type, **names})
     columns = {name: given.c[name] for name in names}
-    # Another payload may be for another gate: the next claim finds it. A run that waits for its parents goes on waiting.
+    # Another payload may be for another gate, which the next claim finds. Parents are still waited for.
     gate = case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))
     values = {
         "payload": stored_json(given.c.payload),
