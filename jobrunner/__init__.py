@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
-    from jobrunner.errors import QueueFull
+    from jobrunner.enqueueing_async import enqueue_async, enqueue_many_async
+    from jobrunner.errors import KeyTaken, QueueFull
     from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
@@ -23,6 +24,7 @@ __all__ = [
     "Enqueued",
     "Entry",
     "HandlerStopped",
+    "KeyTaken",
     "QueueFull",
     "Retry",
     "Schedule",
@@ -31,7 +33,9 @@ __all__ = [
     "around_run",
     "before_run",
     "enqueue",
+    "enqueue_async",
     "enqueue_many",
+    "enqueue_many_async",
     "exponential",
     "fixed",
     "group",
@@ -46,7 +50,8 @@ _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
-    "QueueFull": "errors",
+    **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
+    **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
     "group": "grouping",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",

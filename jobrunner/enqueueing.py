@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, get_args
 
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
@@ -15,18 +15,23 @@ from jobrunner.errors import UsageError
 from jobrunner.jobs.limits import whole_number
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import declared, encoded, parse_timeout
-from jobrunner.model import OnFailure
+from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout
+from jobrunner.model import OnFailure, Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store import dependants
 from jobrunner.store.callers import Transaction, connection_of_caller
-from jobrunner.store.enqueue import enqueue as insert_run
-from jobrunner.store.enqueue_many import enqueue as insert_runs
+from jobrunner.store.enqueue import steps as steps_of_one
+from jobrunner.store.enqueue_many import steps as steps_of_many
 from jobrunner.store.enqueue_sql import Enqueued, NewRun
+from jobrunner.store.steps import Steps, follow
 from jobrunner.text import storable
 
 __all__ = ["Enqueued", "Entry", "Transaction", "enqueue", "enqueue_many", "new_run"]
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[str], Steps[T]]
+"""What enqueues checked runs: it makes the steps for a database."""
 
 
 def enqueue(
@@ -39,6 +44,7 @@ def enqueue(
     idempotency_key: str | None = None,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    taken: Taken = "existing",
     after: After | None = None,
     on_failure: OnFailure = "cancel",
 ) -> Enqueued:
@@ -48,9 +54,13 @@ def enqueue(
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
     a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
     ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
-    is first: each step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the
-    answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent,
-    also if the handler cannot take the payload.
+    is first: each step (-1000 to 1000) counts like a minute of waiting. Raises UsageError or BadPayload before anything
+    is sent, also if the handler cannot take the payload.
+
+    If another run of the type has the ``idempotency_key`` (for how long, the type's ``key_scope`` says), ``taken``
+    decides. "existing": the answer has the id of that run. "raise": KeyTaken is raised, and the transaction can still
+    be used. "replace": if that run was never begun, it gets this payload and this ``run_at``, and keeps all else. The
+    answer's ``outcome`` says what was done.
 
     With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
     transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
@@ -60,23 +70,42 @@ def enqueue(
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
     exact, enqueues of such a type wait for each other until each transaction ends: keep it short.
     """
-    settings = _settings()
-    new = new_run(
+    work = one_run(
         job_type,
-        encoded(job_type, payload or {}),
-        payload_limit=settings.payload_limit,
+        payload or {},
+        taken=taken,
+        after=after,
+        on_failure=on_failure,
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    parents = parent_ids(after, on_failure)
-    caller = connection_of_caller(transaction, settings.schema)
-    enqueued = insert_run(caller, new, declared(job_type))
-    if parents and enqueued.created and enqueued.id is not None:
-        dependants.attach(caller, enqueued.id, parents, on_failure)
-    return enqueued
+    caller = connection_of_caller(transaction, schema_of_ours())
+    return follow(caller, work(caller.database))
+
+
+def one_run(
+    job_type: str,
+    payload: Mapping[str, Any],
+    *,
+    taken: Taken,
+    after: After | None = None,
+    on_failure: OnFailure = "cancel",
+    **options: Any,
+) -> Work[Enqueued]:
+    """Check everything about a run with the options of ``enqueue``. Returns the steps that enqueue it."""
+    new = new_run(job_type, encoded(job_type, payload), payload_limit=_settings().payload_limit, **options)
+    policy, taken, parents = declared(job_type), _check_taken(taken), parent_ids(after, on_failure)
+
+    def steps(database: str) -> Steps[Enqueued]:
+        enqueued = yield from steps_of_one(database, new, policy, taken)
+        if parents and enqueued.created and enqueued.id is not None:
+            yield from dependants.attach_steps(enqueued.id, parents, on_failure)
+        return enqueued
+
+    return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +118,7 @@ class Entry:
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: Duration | None = None
+    taken: Taken | None = None
 
 
 def enqueue_many(
@@ -100,31 +130,61 @@ def enqueue_many(
     priority: int = 0,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    taken: Taken = "existing",
 ) -> list[Enqueued]:
     """Insert a run for each payload in a few statements, by the rules of ``enqueue``. Returns the answers in order.
 
     Give a payload that needs an idempotency key or other own options as an ``Entry``. All are checked before anything
     is sent: BadPayload and UsageError name the index in the list. If the type's ``max_waiting`` does not allow all of
     them, QueueFull is raised and nothing is written, or with ``when_full="drop"`` the last ones are dropped. If a key
-    is in the list twice, the second answer has the id of the first one's run.
+    is in the list twice, the first one's run has it when the second one comes.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
-    settings = _settings()
-    limit = settings.payload_limit
+    work = many_runs(job_type, payloads, options, taken)
+    if work is None:
+        return []
+    caller = connection_of_caller(transaction, schema_of_ours())
+    return follow(caller, work(caller.database))
+
+
+def many_runs(
+    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
+) -> Work[list[Enqueued]] | None:
+    """Check everything about these runs. Returns the steps that enqueue them, or None for an empty list."""
+    shared, listed, each_taken = _listed(job_type, payloads, options, taken)
+    policy = declared(job_type)
+    return (lambda database: steps_of_many(database, shared, listed, policy, each_taken)) if listed else None
+
+
+def _listed(
+    job_type: str, payloads: Iterable[Mapping[str, Any] | Entry], options: Mapping[str, Any], taken: Taken
+) -> tuple[NewRun, list[dict[str, Any]], list[Taken]]:
+    """What all runs of a list share, the columns that each has, and what happens if its key is taken."""
+    limit = _settings().payload_limit
     shared = new_run(job_type, {}, payload_limit=limit, **options)
     listed: list[dict[str, Any]] = []
+    each_taken: list[Taken] = []
+    seen: dict[str, int] = {}
+    _check_taken(taken)
     for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
+            own = given.taken if isinstance(given, Entry) else None
+            each_taken.append(taken if own is None else _check_taken(own))
+            key = listed[-1].get("idempotency_key")
+            if key is not None and seen.setdefault(key, index) != index and each_taken[-1] == "raise":
+                raise UsageError(f'its key is that of payloads[{seen[key]}], and taken is "raise"')
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
         # The statement takes a column from the call or from the list. If one entry has its own options, all get theirs.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
-    if not listed:
-        return []
-    return insert_runs(connection_of_caller(transaction, settings.schema), shared, listed, declared(job_type))
+    return shared, listed, each_taken
+
+
+def _check_taken(taken: Taken) -> Taken:
+    return choice("taken", taken, get_args(Taken))
 
 
 def _own_columns(
@@ -140,6 +200,11 @@ def _own_columns(
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if name != "job_type"}
+
+
+def schema_of_ours() -> str | None:
+    """The schema of PostgreSQL that holds our tables; None: the server finds them by its search path."""
+    return _settings().schema
 
 
 def _settings() -> config.EnqueueSettings:

@@ -46,6 +46,14 @@ class QueueFull(JobrunnerError):
     """As many runs of the type wait as its ``max_waiting`` allows. Nothing was inserted."""
 
 
+class KeyTaken(JobrunnerError):
+    """The idempotency key is taken by the run ``run_id``, and the caller wants no other answer. Nothing was written."""
+
+    def __init__(self, message: str, run_id: int) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+
+
 class LimitHeld(JobrunnerError):
     """Another transaction has enqueued a run of a type with a limit, and has not ended yet."""
 

@@ -21,6 +21,9 @@ LAST_INSTANT = datetime(9999, 12, 31, tzinfo=UTC)
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
 OnStop: TypeAlias = Literal["release", "drop"]
+KeyScope: TypeAlias = Literal["forever", "active", "window"]
+Taken: TypeAlias = Literal["existing", "raise", "replace"]
+"""What happens to an enqueue whose key is taken."""
 OnFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
@@ -66,6 +69,8 @@ class Policy:
     concurrency. Runs of an async type share one child and use no permits of the host.
     ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``). None means no limit.
     ``on_stop`` says what happens to a run that is still at work at the end of the grace of a stopped tick.
+    ``key_scope`` is how long a key stays taken: for ever, while its run is queued, running or failed, or for
+    ``key_window`` from the creation of its run.
     ``limits`` are those over all hosts; None means none.
     """
 
@@ -79,6 +84,8 @@ class Policy:
     max_waiting: int | None = None
     when_full: WhenFull = "refuse"
     on_stop: OnStop = "release"
+    key_scope: KeyScope = "forever"
+    key_window: timedelta | None = None
     limits: Limits | None = None
 
     def as_data(self) -> dict[str, Any]:
@@ -94,6 +101,8 @@ class Policy:
             "max_waiting": self.max_waiting,
             "when_full": self.when_full,
             "on_stop": self.on_stop,
+            "key_scope": self.key_scope,
+            "key_window_seconds": None if self.key_window is None else self.key_window.total_seconds(),
             **({} if self.limits is None else self.limits.as_data()),
         }
 

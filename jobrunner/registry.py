@@ -24,15 +24,18 @@ from jobrunner.model import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Declaration,
+    KeyScope,
     OnFailure,
     OnStop,
     Policy,
+    Taken,
     WhenFull,
 )
 from jobrunner.with_options import JobWithOptions
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.enqueueing_async import AsyncTransaction
     from jobrunner.schedules.declare import Schedules
 
 P = ParamSpec("P")
@@ -100,15 +103,23 @@ class Job(Generic[P, R]):
         *,
         run_at: datetime | timedelta | None = None,
         priority: int | None = None,
-        idempotency_key: str | None = None,
+        key: str | None = None,
+        taken: Taken | None = None,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
         after: After | None = None,
         on_failure: OnFailure = "cancel",
+        idempotency_key: str | None = None,
     ) -> JobWithOptions[P]:
-        """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
-        limits = (max_attempts, timeout, after, on_failure)
-        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, *limits)
+        """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``.
+
+        ``idempotency_key`` is the older name of ``key``.
+        """
+        if key is not None and idempotency_key is not None:
+            raise UsageError("idempotency_key is the older name of key; give one of them")
+        key = idempotency_key if key is None else key
+        more = (max_attempts, timeout, taken, after, on_failure)
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, key, *more)
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -120,6 +131,17 @@ class Job(Generic[P, R]):
         options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
         return JobWithOptions(self.name, self.payload_of, **options).enqueue(transaction, *args, **kwargs)
 
+    async def enqueue_async(
+        self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Enqueued:
+        """Enqueue a run with these arguments on a connection of an event loop; see ``jobrunner.enqueue_async``.
+
+        None instead of a connection: one of jobrunner's own. All else is as in ``enqueue``.
+        """
+        options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
+        with_options = JobWithOptions(self.name, self.payload_of, **options)
+        return await with_options.enqueue_async(transaction, *args, **kwargs)
+
     def enqueue_many(
         self,
         transaction: Transaction,
@@ -129,6 +151,7 @@ class Job(Generic[P, R]):
         priority: int = 0,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
+        taken: Taken = "existing",
     ) -> list[Enqueued]:
         """Enqueue a run of this handler for each payload, in a few statements; see ``jobrunner.enqueue_many``.
 
@@ -145,6 +168,32 @@ class Job(Generic[P, R]):
             priority=priority,
             max_attempts=max_attempts,
             timeout=timeout,
+            taken=taken,
+        )
+
+    async def enqueue_many_async(
+        self,
+        transaction: AsyncTransaction | None,
+        payloads: Iterable[Mapping[str, Any] | Entry],
+        *,
+        run_at: datetime | timedelta | None = None,
+        priority: int = 0,
+        max_attempts: int | None = None,
+        timeout: Duration | None = None,
+        taken: Taken = "existing",
+    ) -> list[Enqueued]:
+        """Enqueue a run of this handler for each payload, on a connection of an event loop; see ``enqueue_many``."""
+        from jobrunner.enqueueing_async import enqueue_many_async
+
+        return await enqueue_many_async(
+            transaction,
+            self.name,
+            payloads,
+            run_at=run_at,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            taken=taken,
         )
 
 
@@ -173,6 +222,8 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    key_scope: KeyScope | None = None,
+    key_window: Duration | None = None,
     max_running: int | None = None,
     rate: str | None = None,
     burst: int | None = None,
@@ -198,6 +249,8 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    key_scope: KeyScope | None = None,
+    key_window: Duration | None = None,
     max_running: int | None = None,
     rate: str | None = None,
     burst: int | None = None,
@@ -216,9 +269,10 @@ def job(
     ``concurrency`` is how many runs of the type may be at work on one host. Runs of an ``async def`` function share one
     child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
     ``when_full="drop"``. With ``on_stop="drop"`` a run that is still at work at the end of a stopped tick's grace is
-    cancelled; otherwise it is released. ``max_running`` and ``rate`` ("10/s", with its ``burst``) limit the runs of the
-    type on all hosts together; with a ``concurrency_key``, the name of an argument or a list of names,
-    ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each customer, say.
+    cancelled; otherwise it is released. A key is taken for ever; with ``key_scope="active"`` while its run is queued,
+    running or failed; with ``key_window="1d"`` for that time. ``max_running`` and ``rate`` ("10/s", with its ``burst``)
+    limit the runs of the type on all hosts together; with a ``concurrency_key``, the name of an argument or a list of
+    names, ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each customer, say.
     ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default: UTC), a ``Schedule``, or a list of them.
     ``jobrunner apply`` writes them into the database.
     Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
@@ -238,6 +292,8 @@ def job(
             max_waiting=max_waiting,
             when_full=when_full,
             on_stop=on_stop,
+            key_scope=key_scope,
+            key_window=key_window,
             max_running=max_running,
             rate=rate,
             burst=burst,

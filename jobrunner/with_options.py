@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.parents import After
-from jobrunner.model import OnFailure
+from jobrunner.model import OnFailure, Taken
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.enqueueing_async import AsyncTransaction
 
 P = ParamSpec("P")
 
@@ -36,6 +37,7 @@ class JobWithOptions(Generic[P]):
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: Duration | None = None
+    taken: Taken | None = None
     after: After | None = None
     on_failure: OnFailure = "cancel"
 
@@ -47,18 +49,27 @@ class JobWithOptions(Generic[P]):
         """
         from jobrunner.enqueueing import enqueue
 
-        return enqueue(
-            transaction,
-            self.job_type,
-            self.payload_of(*args, **kwargs),
-            run_at=self.run_at,
-            priority=0 if self.priority is None else self.priority,
-            idempotency_key=self.idempotency_key,
-            max_attempts=self.max_attempts,
-            timeout=self.timeout,
-            after=self.after,
-            on_failure=self.on_failure,
-        )
+        return enqueue(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
+
+    async def enqueue_async(
+        self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Enqueued:
+        """Enqueue a run with these options on a connection of an event loop; see ``jobrunner.enqueue_async``."""
+        from jobrunner.enqueueing_async import enqueue_async
+
+        return await enqueue_async(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "run_at": self.run_at,
+            "priority": 0 if self.priority is None else self.priority,
+            "idempotency_key": self.idempotency_key,
+            "max_attempts": self.max_attempts,
+            "timeout": self.timeout,
+            "taken": "existing" if self.taken is None else self.taken,
+            "after": self.after,
+            "on_failure": self.on_failure,
+        }
 
     def entry(self, /, *args: P.args, **kwargs: P.kwargs) -> Entry:
         """A run with these arguments and options for ``handler.enqueue_many``; nothing is enqueued yet."""
@@ -73,4 +84,5 @@ class JobWithOptions(Generic[P]):
             idempotency_key=self.idempotency_key,
             max_attempts=self.max_attempts,
             timeout=self.timeout,
+            taken=self.taken,
         )

@@ -65,6 +65,7 @@ EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL"
     "claim 100 while a long transaction holds vacuum back, PostgreSQL",
     "enqueue many, PostgreSQL",
     "enqueue_many, PostgreSQL",
+    *(f"async enqueue, {driver}" for driver in ("asyncpg", "psycopg", "aiosqlite")),
     "linger: cut connections to exit, PostgreSQL",
     "the same with NOTIFY, PostgreSQL",
 }

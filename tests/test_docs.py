@@ -1,5 +1,6 @@
 """The pages of docs/ are compared with the code. Their commands are run in test_quickstarts.py."""
 
+import asyncio
 import inspect
 import json
 import re
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
 from jobrunner import Context, errors, lifecycle, registry
@@ -117,6 +119,38 @@ def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyP
     ]
 
 
+def test_enqueueing_with_await(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_await")
+    monkeypatch.setattr(registry, "_registered", {})
+    database.execute("CREATE TABLE users (name TEXT)")
+    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    namespace: dict[str, Any] = {"text": text, "timedelta": timedelta, "AsyncEngine": AsyncEngine}
+    exec(handlers + block.text, namespace)
+
+    async def story() -> None:
+        scheme = "postgresql+asyncpg" if database.name == "postgresql" else "sqlite+aiosqlite"
+        engine = create_async_engine(f"{scheme}:{database.url.partition(':')[2]}")
+        await namespace["sign_up"](engine, "Ada")
+        await engine.dispose()
+
+    asyncio.run(story())
+    rows = database.query("SELECT payload, run_at, created_at FROM job_runs ORDER BY id")
+    assert [(row["payload"], row["run_at"] - row["created_at"]) for row in rows] == [
+        ({"name": "Ada"}, timedelta(0)),
+        ({"name": "Ada"}, timedelta(days=1)),
+    ]
+    assert database.query("SELECT name FROM users") == [{"name": "Ada"}]
+
+
+def test_keys_in_the_page(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_keys_in_the_page")
+    monkeypatch.setattr(registry, "_registered", {})
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    exec(block.text, {"engine": engine, "job": registry.job, "Context": Context, "KeyTaken": errors.KeyTaken})
+    engine.dispose()
+    assert database.query("SELECT payload FROM job_runs") == [{"payload": {"account": 7, "full": True}}]
+
+
 def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
     monkeypatch.setattr(registry, "_registered", {})
@@ -167,9 +201,18 @@ def test_defaults_of_keys_in_the_page_are_those_of_the_code(tmp_path: Path):
     written = {
         key: default if is_bare.fullmatch(default) else f'"{default}"'
         for key, default in of_jobs.items()
-        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release", default)
+        if is_bare.fullmatch(default) or re.fullmatch(r"\d+[smh]|refuse|release|forever", default)
     }
-    assert set(written) == {"shell", "success_codes", "timeout", "kill_after", "max_attempts", "when_full", "on_stop"}
+    assert set(written) == {
+        "shell",
+        "success_codes",
+        "timeout",
+        "kill_after",
+        "max_attempts",
+        "when_full",
+        "on_stop",
+        "key_scope",
+    }
 
     def commands(keys: dict[str, str]) -> object:
         lines = ["[jobs.x]", 'command = ["true"]', *(f"{key} = {value}" for key, value in keys.items())]

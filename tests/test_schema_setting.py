@@ -1,5 +1,6 @@
 """JOBRUNNER_SCHEMA: on PostgreSQL everything of jobrunner lies in one schema, whatever the search path is."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -15,10 +16,11 @@ from sqlalchemy.orm import Session
 
 import jobrunner as library
 from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
+from harness.async_connections import KINDS
 from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.schemas import WITH_A_SCHEMA, objects
-from jobrunner import enqueueing
+from jobrunner import enqueueing, own_connections
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store import idle, raw_driver
@@ -223,6 +225,28 @@ def test_migrate_needs_no_right_to_create_a_schema_that_is_there(
 
 
 @postgresql_only
+@pytest.mark.usefixtures("of_application")
+def test_enqueue_with_await_and_from_sql_finds_the_schema(placed: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBRUNNER_DATABASE_URL", placed.database.url)
+
+    async def story() -> None:
+        for kind in KINDS["postgresql"]:
+            async with kind(placed.database) as opened:
+                await opened.begin()
+                await library.enqueue_async(opened.connection, "append", idempotency_key=kind.__name__)
+                await opened.commit()
+        await library.enqueue_async(None, "append")
+
+    asyncio.run(story())
+    own_connections.own_connections().close()
+    own_connections._opened.clear()
+    with psycopg.connect(placed.database.url) as connection:
+        connection.execute(f"SELECT \"{SCHEMA}\".jobrunner_enqueue('append', idempotency_key => 'sql')")
+    assert placed.database.value("SELECT count(*) FROM job_runs") == len(KINDS["postgresql"]) + 2
+    assert placed.database.value("SELECT count(*) FROM job_keys") == len(KINDS["postgresql"]) + 1
+
+
+@postgresql_only
 def test_migrate_sql_prints_a_script_that_needs_no_search_path(placed: Commands) -> None:
     script = placed("migrate", "--sql").stdout
     placed("migrate", "--to", 0, "--delete-data")
@@ -243,7 +267,7 @@ def test_tables_can_be_moved_into_a_schema_with_all_their_rows(jobrunner: Comman
     for row in database.query("SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace"):
         database.execute(f"ALTER FUNCTION {row['proname']} SET SCHEMA jobs")
     env = {"JOBRUNNER_SCHEMA": "jobs"}
-    assert jobrunner("migrate", env=env).stdout.endswith(": created again: jobrunner_notify\n")
+    assert jobrunner("migrate", env=env).stdout.endswith(": created again: jobrunner_notify, jobrunner_enqueue\n")
     jobrunner.tick(env=env)
     assert database.query("SELECT id, status FROM jobs.job_runs") == [{"id": run_id, "status": "succeeded"}]
 

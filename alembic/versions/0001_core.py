@@ -4,6 +4,7 @@ import re
 
 from alembic import context, op
 from jobrunner.store.dialect import parents, values
+from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
 from jobrunner.store.drivers import notify
 from jobrunner.store.namespace import qualifier
 
@@ -140,10 +141,15 @@ CREATE TABLE {schema}job_types (
   when_full VARCHAR(20) NOT NULL,
   dropped {key} NOT NULL DEFAULT 0,
   dropped_at {time},
+  key_scope VARCHAR(20) NOT NULL DEFAULT 'forever',
+  key_window {seconds},
   updated_at {time} NOT NULL,
   CONSTRAINT job_types_pkey PRIMARY KEY (job_type),
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
-  CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
+  CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop')),
+  CONSTRAINT job_types_key_scope CHECK (
+    key_scope IN ('forever', 'active', 'window') AND (key_scope = 'window') = (key_window IS NOT NULL)
+    AND key_window BETWEEN 0.000001 AND 316224000)
 ){storage};
 CREATE TABLE {schema}job_limits (
   job_type VARCHAR(200) NOT NULL,
@@ -368,6 +374,7 @@ def statements(dialect_name: str, schema: str | None) -> list[str]:
         *_split(_checked(TABLES, dialect_name), words),
         *values.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
+        *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),
         *_split(VIEWS, words | {name: part.format(**words) for name, part in PARTS.items()}),
     ]
@@ -398,7 +405,7 @@ def downgrade() -> None:
     before = qualifier(schema)
     for view in VIEW_NAMES:
         op.execute(f"DROP VIEW IF EXISTS {before}job_{view}")
-    for statement in values.clock_removal(name, schema):
+    for statement in (*enqueue_removal(name, schema), *values.clock_removal(name, schema)):
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS {before}job_{table}")

@@ -95,6 +95,7 @@ def policy_of(data: dict[str, Any]) -> Policy:
     if not isinstance(parts["job_type"], str) or type(parts["is_async"]) is not bool:
         raise ValueError(parts)
     parts |= {"timeout": "none" if timeout is None else timeout, "kill_after": kill_after}
+    parts["key_window"] = parts.pop("key_window_seconds")
     return make_policy(**{**parts, "backoff": _backoff(Backoff.from_data(parts["backoff"]))})
 
 

@@ -13,8 +13,9 @@ from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, tim
 from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
+from jobrunner.jobs.policy import choice
 from jobrunner.lifecycle import Status
-from jobrunner.model import OnFailure
+from jobrunner.model import OnFailure, Taken
 from jobrunner.store import admin, dependants, queries
 from jobrunner.store.admin import Answer
 from jobrunner.store.connection import Connection
@@ -43,7 +44,16 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     metavar="N",
     help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]",
 )
-@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for ever.")
+@click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for as long as the type says.")
+@click.option(
+    "--if-taken",
+    "taken",
+    type=Checked(partial(choice, "--if-taken", choices=get_args(Taken))),
+    default="existing",
+    metavar="existing|raise|replace",
+    help="If the key is taken: print the id of the existing run, fail, or replace its payload and its time if it was"
+    " never begun. [default: existing]",
+)
 @click.option(
     "--max-attempts", type=_ATTEMPTS, metavar="N", help="Attempts before the run is dead. [default: the job type's]"
 )
@@ -75,6 +85,7 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 def enqueue(
     job_type: str,
     payload: str,
+    taken: Taken,
     after: tuple[int, ...],
     on_failure: OnFailure,
     allow_unknown: bool,
@@ -83,7 +94,7 @@ def enqueue(
 ) -> None:
     """Enqueue a run and print its id.
 
-    With a --key that was used before, it prints the id of the run that was enqueued with that key. When as many runs
+    With a --key that is taken, it prints the id of the run that has it, or does what --if-taken says. When as many runs
     of the type wait as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
     """
     config = environment.load()
@@ -94,7 +105,7 @@ def enqueue(
     database = session.open_database(config, creates=True)
 
     def work(connection: Connection) -> Enqueued:
-        enqueued = insert_run(connection, new, policy)
+        enqueued = insert_run(connection, new, policy, taken)
         if after and enqueued.created and enqueued.id is not None:
             dependants.attach(connection, enqueued.id, after, on_failure)
         return enqueued
@@ -103,8 +114,10 @@ def enqueue(
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
-        dropped = {"dropped": True} if enqueued.dropped else {}
-        render.done(render.json_line({"id": enqueued.id, "created": enqueued.created, **dropped}))
+        answer: dict[str, Any] = {"id": enqueued.id, "created": enqueued.created}
+        if enqueued.dropped or enqueued.replaced:
+            answer[enqueued.outcome] = True
+        render.done(render.json_line(answer))
     elif not enqueued.dropped:
         render.done(enqueued.id)
 
@@ -159,6 +172,11 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
         if answer.applied:
             stopping = " requested; its handler is being stopped" if answer.requested else ""
             render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
+        elif answer.key_holder is not None:
+            streams.to_stderr(
+                f"jobrunner: run {run_id} is {answer.status}: its key is taken by run {answer.key_holder}; cancel that"
+                " one first"
+            )
         elif answer.status is None:
             streams.to_stderr(f"jobrunner: there is no run {run_id}")
         else:

@@ -124,6 +124,13 @@ _COLUMNS: dict[str, Callable[[Policy], object]] = {
     "AT ONCE": lambda policy: policy.concurrency and f"{policy.concurrency}{', async' if policy.is_async else ''}",
     "MAX WAITING": lambda policy: policy.max_waiting and f"{policy.max_waiting}, then {policy.when_full}",
     "ON STOP": lambda policy: None if policy.on_stop == "release" else policy.on_stop,
+    "KEYS": lambda policy: (
+        f"window {format_duration(policy.key_window)}"
+        if policy.key_window
+        else None
+        if policy.key_scope == "forever"
+        else policy.key_scope
+    ),
 }
 _ALWAYS = ("JOB TYPE", "ATTEMPTS", "TIMEOUT", "KILL AFTER", "BACKOFF")
 """Other columns are shown only if a job type has a value for them."""

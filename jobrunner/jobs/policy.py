@@ -17,6 +17,7 @@ from jobrunner.model import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     MOST_WAITING,
+    KeyScope,
     OnStop,
     Policy,
     WhenFull,
@@ -41,12 +42,14 @@ def make_policy(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    key_scope: KeyScope | None = None,
+    key_window: Duration | None = None,
     **limits: Any,
 ) -> Policy:
     """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
 
-    ``limits`` are the options of ``make_limits``.
-    Raises UsageError, which names the wrong part.
+    ``key_scope`` None means window with a ``key_window``, and forever without one. ``limits`` are the options of
+    ``make_limits``. Raises UsageError, which names the wrong part.
     """
     if concurrency is None and is_async:
         concurrency = DEFAULT_ASYNC_CONCURRENCY
@@ -61,8 +64,28 @@ def make_policy(
         max_waiting=None if max_waiting is None else _max_waiting(max_waiting),
         when_full=choice("when_full", when_full, get_args(WhenFull)),
         on_stop=choice("on_stop", on_stop, get_args(OnStop)),
+        key_scope=_key_scope(key_scope, key_window),
+        key_window=None if key_window is None else _key_window(key_window),
         limits=make_limits(**limits),
     )
+
+
+def _key_scope(scope: object, window: object) -> KeyScope:
+    if scope is None:
+        return "forever" if window is None else "window"
+    chosen: KeyScope = choice("key_scope", scope, get_args(KeyScope))
+    if chosen == "window" and window is None:
+        raise UsageError('key_scope "window" needs the length of the window, such as key_window "1d"')
+    if chosen != "window" and window is not None:
+        raise UsageError(f'key_scope is {chosen!r}, and key_window makes it "window"; leave one of them out')
+    return chosen
+
+
+def _key_window(window: Duration) -> timedelta:
+    length = parse_duration(window)
+    if not length:
+        raise UsageError("a key_window of 0 holds no key; give the time for which a key stays taken")
+    return length
 
 
 def _max_waiting(value: object) -> int:

@@ -66,7 +66,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     config = Config(
         file=None if file is None else file.path,
         commands={} if file is None else file.commands,
-        database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
+        database_url=_database_url(reader, environ),
         schema=_schema(reader),
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         application=reader.name("application"),
@@ -106,18 +106,30 @@ class EnqueueSettings(NamedTuple):
 
 def for_enqueue(environ: Mapping[str, str]) -> EnqueueSettings:
     """The settings of an application that enqueues. A mistake in another setting must not stop it."""
-    path = _job_file_path(environ)
-    file = None
-    if path is not None:
-        from jobrunner.settings import toml_file
-
-        file = toml_file.read_settings(path)
-    reader = SettingsReader(environ, {}, file)
+    reader = _reader_of_application(environ)
     return EnqueueSettings(_payload_limit(reader), _schema(reader))
 
 
 def _schema(reader: SettingsReader) -> str | None:
     return reader.schema("schema")
+
+
+def database_url(environ: Mapping[str, str]) -> str:
+    """The URL of the configured database, or else of the default SQLite file, for an application."""
+    return _database_url(_reader_of_application(environ), environ) or f"sqlite:///{default_database_file()}"
+
+
+def _reader_of_application(environ: Mapping[str, str]) -> SettingsReader:
+    path = _job_file_path(environ)
+    if path is None:
+        return SettingsReader(environ, {}, None)
+    from jobrunner.settings import toml_file
+
+    return SettingsReader(environ, {}, toml_file.read_settings(path))
+
+
+def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | None:
+    return reader.url("database_url") or environ.get("DATABASE_URL") or None
 
 
 def _payload_limit(reader: SettingsReader) -> int:

@@ -27,6 +27,7 @@ _POLICY_KEYS: dict[str, type[Any]] = {
     "max_waiting": int,
     "when_full": str,
     "on_stop": str,
+    "key_scope": str,
     "max_running": int,
     "rate": str,
     "burst": int,
@@ -207,7 +208,7 @@ def _policy(name: str, reader: TableReader) -> Any:
             options[key] = value
     if (names := reader.take_any("concurrency_key")) is not None:
         options["concurrency_key"] = names
-    for key in ("timeout", "kill_after"):
+    for key in ("timeout", "kill_after", "key_window"):
         if (value := reader.take_any(key)) is not None:
             options[key] = _duration(reader, key, value)
     if (spec := reader.take_any("backoff")) is not None:

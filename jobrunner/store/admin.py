@@ -15,7 +15,7 @@ from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_runs
-from jobrunner.store.statement import Row
+from jobrunner.store.statement import Prepared, Row
 from jobrunner.store.statements.holding import NO_LOCK
 from jobrunner.text import one_line
 
@@ -24,13 +24,15 @@ from jobrunner.text import one_line
 class Answer:
     """The status in which the run was found, or None for no such run, and whether it was changed.
 
-    ``requested``: the run is running, and its cancellation was requested.
+    ``requested``: the run is running, and its cancellation was requested. ``key_holder``: it was refused, because this
+    run has taken its key meanwhile.
     """
 
     run_id: int
     status: Status | None
     applied: bool
     requested: bool = False
+    key_holder: int | None = None
 
 
 def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
@@ -59,6 +61,8 @@ def retry(connection: Connection, run_id: int, actor: str, *, force: bool = Fals
     event = Event.FORCE_RETRY if row is not None and row.status == Status.SUCCEEDED else Event.RETRY
     if row is None or not allowed(event, row.status) or (event is Event.FORCE_RETRY and not force):
         return _refused(run_id, row)
+    if row.idempotency_key is not None and (holder := _take_key(connection, row)) is not None:
+        return Answer(run_id, row.status, applied=False, key_holder=holder)
     max_attempts = None if row.max_attempts is None else max(row.max_attempts, row.attempts + 1)
     changes = {
         "status": target(event, row.status).value,
@@ -93,7 +97,21 @@ def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Ans
     return Answer(run_id, row.status, applied=True)
 
 
-_READ = ("id", "job_type", "status", "attempts", "max_attempts", "cancel_requested_at")
+def _take_key(connection: Connection, row: Row) -> int | None:
+    """Give a run its key again, if the key is free for each new run. Returns the other run that holds the key."""
+    values = {"of_type": row.job_type, "key": row.idempotency_key}
+    locked: int | None = connection.execute(Prepared("enqueue.lock_key"), values).scalar_one_or_none()
+    # Read after the lock, so that the run of a transaction that has just ended is seen.
+    holder = connection.execute(Prepared("enqueue.holder"), values).one_or_none()
+    if locked in (None, row.id) or holder is None or holder.key_scope != "active":
+        return None
+    if holder.is_held:
+        return locked
+    connection.execute(Prepared("enqueue.set_run_of_key"), {**values, "run_id_of_key": row.id})
+    return None
+
+
+_READ = ("id", "job_type", "idempotency_key", "status", "attempts", "max_attempts", "cancel_requested_at")
 
 
 def _lock(connection: Connection, run_id: int) -> Row | None:

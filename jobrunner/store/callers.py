@@ -43,17 +43,17 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
     """The connection for the statements. The caller begins and ends its transaction.
 
     ``schema`` holds our tables if it is a connection to PostgreSQL; None: the server finds them by its search path.
-    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and the
-    driver will not open one (autocommit), and for anything that is not a connection.
+    On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and none
+    will be opened (autocommit), and for anything that is not a connection.
     """
     given: Any = transaction
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
-        return SqlalchemyConnection(given, schema)
+        return _begun(SqlalchemyConnection(given, schema))
     if hasattr(given, "run_sync"):
         raise UsageError(
-            f"cannot enqueue through {_name_of(given)} directly; write:"
-            " await connection_or_session.run_sync(lambda each: HANDLER.enqueue(each, ...))"
+            f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
+            " function that you give to run_sync: HANDLER.enqueue(...)"
         )
     if hasattr(given, "ensure_connection"):
         given.ensure_connection()
@@ -63,14 +63,22 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
         return _begun(kind(given, schema))
     if callable(getattr(given, "connection", None)):
         session: Session = given
-        return SqlalchemyConnection(session.connection(), schema)
+        return _begun(SqlalchemyConnection(session.connection(), schema))
     raise UsageError(
-        f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
-        " Django that your transaction is open on"
+        f"cannot enqueue through {name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
+        " Django that your transaction is open on; for connections that are used with await there is enqueue_async"
     )
 
 
-class SqlalchemyConnection(Executor):
+class CallersConnection(Executor):
+    """A connection on which the caller begins and ends transactions."""
+
+    @abstractmethod
+    def begins_by_itself(self) -> bool:
+        """Whether a transaction is open, or will be opened before the first write."""
+
+
+class SqlalchemyConnection(CallersConnection):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
     def __init__(self, connection: EngineConnection, schema: str | None) -> None:
@@ -78,6 +86,27 @@ class SqlalchemyConnection(Executor):
         self.database = connection.dialect.name
         if self.database == "postgresql":
             self.schema = schema
+
+    def begins_by_itself(self) -> bool:
+        if self._driver_begins():
+            return True
+        if self.connection.in_transaction():
+            return False
+        # An application may send BEGIN itself when SQLAlchemy begins, as SQLAlchemy's own recipe for SQLite does.
+        begun = self.connection.begin()
+        if self._driver_begins():
+            return True
+        begun.rollback()
+        return False
+
+    def _driver_begins(self) -> bool:
+        driver: Any = self.connection.connection.dbapi_connection
+        of_driver: type = type(driver)
+        if kind := _kind_of(of_driver):
+            return kind(driver, self.schema).begins_by_itself()
+        if self.database == "sqlite":
+            return driver.isolation_level is not None or bool(driver.driver_connection.in_transaction)
+        return not driver.autocommit
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         assert not isinstance(statement, str)
@@ -88,7 +117,7 @@ class SqlalchemyConnection(Executor):
         return Result(rows, result.rowcount)
 
 
-class ExternalConnection(DriverExecutor):
+class ExternalConnection(DriverExecutor, CallersConnection):
     """A connection of a driver. Errors are the driver's own."""
 
     driver_module: ClassVar[str]
@@ -97,10 +126,6 @@ class ExternalConnection(DriverExecutor):
         super().__init__(driver)
         if self.database == "postgresql":
             self.schema = schema
-
-    @abstractmethod
-    def begins_by_itself(self) -> bool:
-        """Whether a transaction is open, or the driver opens one before it writes."""
 
 
 class _SqliteConnection(ExternalConnection):
@@ -135,13 +160,14 @@ class _PsycopgConnection(ExternalConnection):
         return self.driver.cursor(row_factory=tuple_row).execute(known.text, parameters)
 
 
-def _begun(external: ExternalConnection) -> ExternalConnection:
-    if not external.begins_by_itself():
+def _begun(connection: CallersConnection) -> CallersConnection:
+    if not connection.begins_by_itself():
         raise UsageError(
             "no transaction is open on this connection, which is in autocommit mode; enqueue inside one"
-            " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3)"
+            " (transaction.atomic() in Django, connection.transaction() in psycopg, BEGIN in sqlite3; in SQLAlchemy"
+            " another isolation_level than AUTOCOMMIT)"
         )
-    return external
+    return connection
 
 
 @lru_cache(maxsize=64)
@@ -154,5 +180,6 @@ def _kind_of(given: type) -> type[ExternalConnection] | None:
     return None
 
 
-def _name_of(given: object) -> str:
+def name_of(given: object) -> str:
+    """The class of an object, for a message."""
     return f"{type(given).__module__}.{type(given).__qualname__}"

@@ -90,6 +90,16 @@ class Executor(ABC):
         """Execute a statement with these parameters, and read all of its rows."""
 
 
+class AsyncExecutor(ABC):
+    """Executes statements on a connection of an event loop."""
+
+    database: str
+
+    @abstractmethod
+    async def execute(self, statement: Statement, values: Values) -> Result:
+        """Execute a statement with these parameters, and read all of its rows."""
+
+
 class DriverExecutor(Executor):
     """Executes statements on a connection of a driver."""
 

@@ -11,20 +11,26 @@ from typing import Any, NamedTuple
 
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Event, Status
-from jobrunner.store import audit
+from jobrunner.store import audit, steps
 from jobrunner.store.connection import Connection, Executor
 from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.steps import Steps
 
 _BATCH = 500
 
 
 def attach(caller: Executor, run_id: int, parent_ids: Sequence[int], on_failure: str) -> None:
+    """Let a run that the caller's transaction has just inserted wait for the end of these runs."""
+    steps.follow(caller, attach_steps(run_id, parent_ids, on_failure))
+
+
+def attach_steps(run_id: int, parent_ids: Sequence[int], on_failure: str) -> Steps[None]:
     """Let a run that the caller's transaction has just inserted wait for the end of these runs.
 
     Locks them until that transaction ends, so that none of them ends meanwhile. Raises NotFoundError if one of them
     does not exist.
     """
-    parents = caller.execute(Prepared("dependants.lock_parents"), _given(sorted(set(parent_ids)))).all()
+    parents = (yield Prepared("dependants.lock_parents"), _given(sorted(set(parent_ids)))).all()
     if missing := sorted(set(parent_ids) - {parent.id for parent in parents}):
         raise NotFoundError(f"there is no run {missing[0]} to wait for; a run that ended long ago is deleted")
     at_large = [parent.id for parent in parents if parent.finished_at is None]
@@ -32,7 +38,7 @@ def attach(caller: Executor, run_id: int, parent_ids: Sequence[int], on_failure:
     if not at_large and (on_failure == "run" or not failed):
         return
     if at_large:
-        caller.execute(Prepared("dependants.mark_parents"), _given(at_large))
+        yield Prepared("dependants.mark_parents"), _given(at_large)
     rows = [
         {
             "parent_id": parent.id,
@@ -42,8 +48,8 @@ def attach(caller: Executor, run_id: int, parent_ids: Sequence[int], on_failure:
         }
         for parent in parents
     ]
-    caller.execute(Prepared("dependants.attach"), {"given": rows})
-    caller.execute(Prepared("dependants.hold"), {"run_id": run_id})
+    yield Prepared("dependants.attach"), {"given": rows}
+    yield Prepared("dependants.hold"), {"run_id": run_id}
 
 
 def is_any_ended(connection: Connection) -> bool:

@@ -1,12 +1,15 @@
-"""A new run, and the statements that insert it and its key. They are cached: to build one costs more than to run it."""
+"""A new run, and what an enqueue answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
+from jobrunner.errors import KeyTaken
+from jobrunner.lifecycle import Status
 from jobrunner.model import Origin
+from jobrunner.store.statement import Row, Values
 
 _OPTIONAL = (
     "idempotency_key", "max_attempts", "definition_id", "scheduled_for", "origin", "start_deadline_at",
@@ -58,15 +61,50 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """The id of the run. ``created`` False: the key exists already, and this is the id of its run.
+    """The id of the run. ``created`` False: the key is taken, and this is the id of its run.
 
-    ``id`` None: nothing was inserted, because the type was full and its ``when_full`` is "drop".
+    ``replaced``: that run now has the payload and the run_at of this enqueue. ``id`` None: nothing was inserted,
+    because the type was full and its ``when_full`` is "drop".
     """
 
     id: int | None
     created: bool
+    replaced: bool = False
 
     @property
     def dropped(self) -> bool:
         """Whether nothing was inserted because the type was full."""
         return self.id is None
+
+    @property
+    def outcome(self) -> Literal["created", "existing", "replaced", "dropped"]:
+        """What the enqueue did, in one word."""
+        if self.created:
+            return "created"
+        if self.dropped:
+            return "dropped"
+        return "replaced" if self.replaced else "existing"
+
+
+def taken_by(job_type: str, holder: Row) -> KeyTaken:
+    """The error for a caller whose key is taken by this row of ``enqueue.holder``."""
+    key, its_run = f"{holder.idempotency_key!r:.200}", f"run {holder.run_id}"
+    its_run += f", which is {holder.status}" if holder.status is not None else ", which was pruned"
+    return KeyTaken(f"the key {key} of the job type {job_type!r} is taken by {its_run}", holder.run_id)
+
+
+def replacement(run_id: int, columns: Values) -> dict[str, Any]:
+    """The row of ``enqueue.replace``, from the ``NewRun.columns`` of a run whose key is taken."""
+    return {
+        "id": run_id,
+        "status": Status.QUEUED.value,
+        **{name: columns.get(name) for name in ("payload", "run_at", "run_in")},
+    }
+
+
+def free_key(job_type: str, holder: Row) -> dict[str, Any]:
+    """The row of ``enqueue.lock_free`` for a key that is not held, by its row of ``enqueue.holder``."""
+    # A run that was pruned cannot be begun again. In a window it does not matter whether it is.
+    must_end = holder.key_scope == "active" and holder.status is not None
+    names = {"job_type": job_type, "idempotency_key": holder.idempotency_key}
+    return {**names, "run_id": holder.run_id, "must_end": int(must_end)}

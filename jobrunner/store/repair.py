@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from jobrunner.errors import JobrunnerError
 from jobrunner.store.connection import Connection, DriverError
+from jobrunner.store.dialect.enqueue_function import SCHEMA
 from jobrunner.store.namespace import MARK
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
 from jobrunner.store.views import views
 
 _PIECE = re.compile(
-    r'^(?:CREATE (?:UNIQUE )?|INSERT )(TABLE|INDEX|VIEW|FUNCTION|TRIGGER|INTO) (?:"[\w-]+"\.)?(\w+)(.*)',
+    rf'^(?:CREATE (?:UNIQUE )?|INSERT )(TABLE|INDEX|VIEW|FUNCTION|TRIGGER|INTO) (?:(?:"[\w-]+"|{SCHEMA})\.)?(\w+)(.*)',
     re.MULTILINE | re.DOTALL,
 )
 _READS_OURS = re.compile(rf"\b({'|'.join((*metadata.tables, *views.tables))})\b")
@@ -62,7 +63,12 @@ class Found(NamedTuple):
 def pieces_of(statements: Iterable[str]) -> list[Piece]:
     """What these statements create, in their order."""
     created = (_PIECE.search(statement) for statement in statements)
-    return [Piece(each[1].lower(), each[2], each[0], each[3]) for each in created if each is not None]
+    return [Piece(each[1].lower(), each[2], _statement_of(each), each[3]) for each in created if each is not None]
+
+
+def _statement_of(created: re.Match[str]) -> str:
+    # A comment may stand before it. A DO block is needed as a whole.
+    return created.string if created.string.startswith("DO ") else created[0]
 
 
 class Inventory:
@@ -154,10 +160,17 @@ class Inventory:
             return False
         if piece.kind == "function":
             body = re.search(r"(\$\w*\$)(.*)\1", piece.body, re.DOTALL)
-            return body is not None and found.definition.split() == body[2].split()
+            return body is not None and found.definition.split() == self._in_place(body[2]).split()
         if piece.kind == "view":
             return self._is_right_view(piece, found)
         return self._connection.database == "sqlite" or piece.kind != "index" or found.definition == "valid"
+
+    def _in_place(self, body: str) -> str:
+        """The body of a function as it is stored: it may name the schema that the search path gave."""
+        if SCHEMA not in body:
+            return body
+        schema: str = self._connection.execute("SELECT quote_ident(current_schema())").scalar_one()
+        return body.replace(SCHEMA, schema)
 
     def _is_right_view(self, piece: Piece, found: Found) -> bool:
         if self._connection.database == "sqlite":

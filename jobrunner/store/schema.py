@@ -213,6 +213,7 @@ job_keys = Table(
     Column("idempotency_key", short_text(500), primary_key=True),
     # No foreign key, because the key is kept longer than its run. NULL only inside the transaction that inserts it.
     Column("run_id", BigKey),
+    # When that run was created.
     Column("created_at", UtcTime, nullable=False),
 )
 
@@ -220,7 +221,8 @@ job_keys = Table(
 # lock could be taken by any role that may connect.
 job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
 
-# One row for each job type that has or had a limit. An enqueue of a limited type locks its row (see backpressure.py).
+# One row for each job type that has or had a limit, or a scope of its keys. An enqueue of a limited type locks its row
+# (see backpressure.py).
 job_types = Table(
     "job_types",
     metadata,
@@ -231,9 +233,17 @@ job_types = Table(
     Column("dropped", BigKey, nullable=False, server_default="0"),
     # When the last run was dropped.
     Column("dropped_at", UtcTime),
+    # How long a key stays taken: see ``model.Policy``.
+    Column("key_scope", short_text(20), nullable=False, server_default="forever"),
+    Column("key_window", Seconds),
     Column("updated_at", UtcTime, nullable=False),
     CheckConstraint("max_waiting > 0", name="limit"),
     CheckConstraint("when_full IN ('refuse', 'drop')", name="when_full"),
+    CheckConstraint(
+        "key_scope IN ('forever', 'active', 'window') AND (key_scope = 'window') = (key_window IS NOT NULL)"
+        " AND key_window BETWEEN 0.000001 AND 316224000",
+        name="key_scope",
+    ),
 )
 
 # One row for each job type with limits over all hosts, with the limits that were declared last, for those who do not

@@ -6,8 +6,9 @@ statements`` compiles them for both databases into ``store/compiled``, so that a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -23,6 +24,9 @@ _KEEP_THEIR_PLANS = frozenset(
     {"finalize.succeed", "finalize.locked", "finalize.record", "finalize.leave", "holding.renew"}
 )
 """Statements that read runs by their ids only: one plan serves them whatever the tables have grown to."""
+
+
+_PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 
 
 class Prepared(NamedTuple):
@@ -82,6 +86,18 @@ class Compiled:
         decoders = ((index, decoder(kind, database)) for index, (_, kind) in enumerate(columns))
         self._decoders = [(index, decode) for index, decode in decoders if decode is not None]
         self._row_type: type[Row] | None = None
+
+    @cached_property
+    def numbered(self) -> tuple[str, tuple[str, ...]]:
+        """The text with parameters by number, for a driver that knows no names, and their names in this order."""
+        numbers: dict[str, int] = {}
+
+        def marked(found: re.Match[str]) -> str:
+            name = found[1]
+            return "%" if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+        text = _PARAMETER.sub(marked, self.text)
+        return text, tuple(numbers)
 
     def parameters(self, values: Values) -> Values:
         """The parameters as the driver takes them."""

@@ -40,4 +40,7 @@ def _declare_waiting(context: TickContext, policies: Sequence[Policy]) -> None:
         context.log.warning("limit", result="next tick", error=str(error))
         return
     for policy in differing:
-        context.log.info("limit", job_type=policy.job_type, max_waiting=policy.max_waiting, result=policy.when_full)
+        scope = {} if policy.key_scope == "forever" else {"key_scope": policy.key_scope}
+        context.log.info(
+            "limit", job_type=policy.job_type, max_waiting=policy.max_waiting, result=policy.when_full, **scope
+        )

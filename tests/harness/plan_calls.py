@@ -40,7 +40,7 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
-from jobrunner.store.schema import job_definitions
+from jobrunner.store.schema import job_definitions, job_runs
 
 Call = Callable[[Connection], Any]
 
@@ -118,6 +118,27 @@ def definition(connection: Connection) -> int:
     return schedules.expandable(connection, 1)[0]
 
 
+def enqueueing_again(*, ended: bool) -> Call:
+    """Runs whose key is held, or was held by a run that has ended: one by one, and as a list."""
+    keyed = NewRun("known", "{}", idempotency_key="k")
+
+    def work(connection: Connection) -> None:
+        backpressure.declare(connection, [Policy("known", key_scope="active")])
+        ids = [enqueue.enqueue(connection, keyed).id]
+        ids += [each.id for each in enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None)]
+        columns = job_runs.c
+        if ended:
+            for run_id in ids:
+                connection.execute(
+                    update(job_runs).where(columns.id == run_id).values(status="dead", finished_at=columns.created_at)
+                )
+            admin.retry(connection, ids.pop() or 0, "someone")
+        enqueue.enqueue(connection, keyed, taken="replace")
+        enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None, ["replace"] * len(KEYED))
+
+    return work
+
+
 def planning(**told: Any) -> Plan:
     def plan(_: Definition, at: datetime, __: Unfinished = NOTHING_UNFINISHED, /) -> Expansion:
         return told_of(at, **told)
@@ -181,6 +202,8 @@ BUSY: dict[str, Call] = {
     "enqueue.enqueue with a key": lambda connection: enqueue.enqueue(
         connection, NewRun("known", "{}", idempotency_key="k")
     ),
+    "enqueue.enqueue with a held key": enqueueing_again(ended=False),
+    "enqueue.enqueue with a key of an ended run": enqueueing_again(ended=True),
     "enqueue_many.enqueue": lambda connection: enqueue_many.enqueue(
         connection, NewRun("known", "{}"), [{"payload": "{}"}] * 9, None
     ),
@@ -212,6 +235,7 @@ BUSY: dict[str, Call] = {
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
 PEOPLE = {
+    "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",

@@ -1,4 +1,4 @@
-"""The limits of waiting runs."""
+"""What is stored about a job type: its limit of waiting runs, and the scope of its keys."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    or_,
     select,
     update,
 )
@@ -30,6 +31,7 @@ WAITING: ColumnElement[bool] = job_runs.c.status.in_((literal_column("'queued'")
 
 # Not the name of the column, which SQLAlchemy reserves in an UPDATE.
 _OF_TYPE: ColumnElement[str] = bindparam("of_type", type_=job_types.c.job_type.type)
+_RULES = (job_types.c.max_waiting, job_types.c.when_full, job_types.c.key_scope, job_types.c.key_window)
 
 
 def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
@@ -38,10 +40,16 @@ def is_limited(job_type: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(columns.job_type == job_type, columns.max_waiting.is_not(None))
 
 
-def limits() -> Select[Any]:
-    """The limits of all types that have one."""
+def rules() -> Select[Any]:
+    """The rules of all types that have any."""
     columns = job_types.c
-    return select(columns.job_type, columns.max_waiting, columns.when_full).where(columns.max_waiting.is_not(None))
+    is_any = or_(columns.max_waiting.is_not(None), columns.key_scope != "forever")
+    return select(columns.job_type, *_RULES).where(is_any)
+
+
+def rules_of_type() -> Select[Any]:
+    """The rules of a type."""
+    return select(*_RULES).where(job_types.c.job_type == _OF_TYPE)
 
 
 def lock() -> Update:
@@ -55,7 +63,7 @@ def lock() -> Update:
         update(job_types)
         .where(columns.job_type == _OF_TYPE, columns.max_waiting.is_not(None))
         .values(job_type=columns.job_type)
-        .returning(columns.max_waiting, columns.when_full)
+        .returning(*_RULES)
     )
 
 
@@ -66,11 +74,13 @@ def count() -> Select[Any]:
 
 
 def declare(database: str) -> Executable:
-    """Store the limit of a type."""
+    """Store the rules of a type."""
     columns = job_types.c
     values: dict[str, Any] = {
-        "max_waiting": bindparam("new_limit", type_=columns.max_waiting.type),
+        "max_waiting": bindparam("new_max_waiting", type_=columns.max_waiting.type),
         "when_full": bindparam("new_when_full", type_=columns.when_full.type),
+        "key_scope": bindparam("new_key_scope", type_=columns.key_scope.type),
+        "key_window": bindparam("new_key_window", type_=columns.key_window.type),
         "updated_at": now(),
     }
     insert = inserting(database, job_types).values(job_type=_OF_TYPE, **values)

@@ -1,0 +1,75 @@
+"""Connections of jobrunner's own, for an enqueue that is given none: a few threads with one connection each.
+
+The connections are those of a tick and of the commands, with the same limits. So nothing is needed besides the driver
+that is there already, and an event loop is not held up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+from jobrunner import clock
+from jobrunner.errors import ConnectionLost
+from jobrunner.settings import config
+from jobrunner.store import waits
+from jobrunner.store.connection import Connection
+from jobrunner.store.database import Database
+from jobrunner.store.location import locate
+
+T = TypeVar("T")
+_MOST = 4
+_IDLE_SECONDS = 1.0
+
+
+class OwnConnections:
+    """The connections to one database. A thread is started when all others are at work."""
+
+    def __init__(self, url: str, schema: str | None) -> None:
+        self._location = locate(url, schema)
+        self._threads = ThreadPoolExecutor(_MOST, thread_name_prefix="jobrunner-enqueue")
+        self._of_thread = threading.local()
+        self._databases: list[Database] = []
+
+    def write(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Run ``work`` in a transaction and commit it, in one of the threads."""
+        return self._threads.submit(self._write, work)
+
+    def close(self) -> None:
+        """Close all connections, after the work that is under way."""
+        self._threads.shutdown()
+        for database in self._databases:
+            database.close()
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        database: Database | None = getattr(self._of_thread, "database", None)
+        if database is None:
+            database = self._of_thread.database = Database(self._location, patience=waits.COMMAND)
+            self._databases.append(database)
+        elif clock.elapsed() - self._of_thread.used_at > _IDLE_SECONDS:
+            # A server that was restarted meanwhile, or a firewall, may have cut it. The next use opens a new one.
+            with suppress(ConnectionLost):
+                database.read(lambda _: None)
+        try:
+            return database.write(work)
+        finally:
+            self._of_thread.used_at = clock.elapsed()
+
+
+_opened: dict[tuple[int, str, str | None], OwnConnections] = {}
+_lock = threading.Lock()
+
+
+def own_connections() -> OwnConnections:
+    """The connections to the configured database."""
+    url, schema = config.database_url(os.environ), config.for_enqueue(os.environ).schema
+    # After a fork the child opens its own. Those of its parent stay here, since to close them would disturb the parent.
+    key = (os.getpid(), url, schema)
+    with _lock:
+        if key not in _opened:
+            _opened[key] = OwnConnections(url, schema)
+        return _opened[key]
