@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
-    from jobrunner.errors import QueueFull
+    from jobrunner.errors import QueueFull, TransactionTooLong
     from jobrunner.jobs.context import Context
+    from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
@@ -17,13 +18,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Context",
     "Discard",
+    "Effect",
+    "EffectInProgress",
     "Enqueued",
     "Entry",
     "HandlerStopped",
+    "NotApplied",
     "QueueFull",
     "Retry",
     "Schedule",
     "Snooze",
+    "TransactionTooLong",
+    "UncertainEffect",
     "enqueue",
     "enqueue_many",
     "exponential",
@@ -38,7 +44,8 @@ _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
-    "QueueFull": "errors",
+    **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
+    **dict.fromkeys(("QueueFull", "TransactionTooLong"), "errors"),
     "job": "registry",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),

@@ -180,6 +180,21 @@ CREATE TABLE job_events (
 CREATE INDEX job_events_at ON job_events (at);
 CREATE INDEX job_events_run_id ON job_events (run_id);
 CREATE INDEX job_events_definition_id ON job_events (definition_id);
+CREATE TABLE job_effects (
+  key VARCHAR(500) NOT NULL,
+  state VARCHAR(20) NOT NULL CONSTRAINT job_effects_state CHECK (state IN ('intended', 'uncertain', 'applied')),
+  run_id {key} NOT NULL,
+  job_type VARCHAR(200) NOT NULL,
+  attempt INTEGER NOT NULL,
+  lease_token VARCHAR(32) NOT NULL,
+  token VARCHAR(32) NOT NULL,
+  outcome {json},
+  intended_at {time} NOT NULL,
+  settled_at {time},
+  CONSTRAINT job_effects_pkey PRIMARY KEY (key),
+  CONSTRAINT job_effects_settled CHECK ((state = 'applied') = (settled_at IS NOT NULL))
+){storage};
+CREATE INDEX job_effects_open ON job_effects (intended_at) WHERE state <> 'applied';
 """
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
@@ -222,7 +237,7 @@ CREATE VIEW job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("events", "ticks", "attempts", "types", "locks", "keys", "runs", "definitions", "state")
+NAMES = ("effects", "events", "ticks", "attempts", "types", "locks", "keys", "runs", "definitions", "state")
 VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "claimable")
 
 

@@ -16,6 +16,7 @@ _MODULES = {
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
     "apply": "apply",
+    "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
 }

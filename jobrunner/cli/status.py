@@ -101,6 +101,11 @@ def _tables(found: State) -> Iterator[_Table]:
         ],
     )
     yield (
+        f"uncertain effects: {found.uncertain} (jobrunner effects list)",
+        ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE"),
+        [(each.key, each.run_id, each.job_type, each.attempt, each.intended_at) for each in found.uncertain_effects],
+    )
+    yield (
         "last tick per host",
         ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
         [

@@ -32,6 +32,13 @@ def fit(result: AttemptResult) -> AttemptResult:
     )
 
 
+def fit_after_commit(result: AttemptResult) -> str | None:
+    """The output of an attempt whose handler's own transaction has ended it, and what happened after that."""
+    error = ": ".join(part for part in (result.error_type, result.error) if part)
+    parts = (result.output, f"after its own transaction: {error or result.outcome}", result.traceback)
+    return _block("\n".join(part.rstrip("\n") for part in parts if part))
+
+
 def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The same for the report of a run at work: ``progress``, and the tail of its ``output``."""
     fitted: dict[str, Any] = {"output": _block(columns["output"])} if "output" in columns else {}

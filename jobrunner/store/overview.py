@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions
+from jobrunner.store import definitions, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.uncertain import UncertainEffect
 from jobrunner.store.views import job_claimable
 
 MOST_COUNTED = 100_000
@@ -120,6 +121,8 @@ class State:
     schedules: list[ListedDefinition]
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
+    uncertain: int
+    uncertain_effects: list[UncertainEffect]
     ticks: list[Tick]
 
 
@@ -142,6 +145,8 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         schedules=definitions.listed(connection),
         unknown_types=[] if known_types is None else _unknown(connection, known_types),
         limits=_limits(connection),
+        uncertain=uncertain.count(connection),
+        uncertain_effects=uncertain.listed(connection, newest),
         ticks=_last_ticks(connection),
     )
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
-from jobrunner.lifecycle import AttemptResult
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
 from jobrunner.store.database import Connection, Database
@@ -19,7 +19,7 @@ from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.run_log import log_ended, log_run
+from jobrunner.worker.run_log import log_ended, log_finalized, log_run
 
 Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
@@ -194,7 +194,10 @@ class Finalizer:
             self._counts[log_ended(self._log, answer)] += 1
         elif answer is Refusal.ALREADY_APPLIED and held.result is not None:
             self._counts[held.result.outcome.value] += 1
-            log_run(self._log, "finalized", held.run, result=answer.value)
+            log_finalized(self._log, held.run, answer.value)
+        elif answer is Refusal.COMMITTED and held.result is not None:
+            self._counts[Outcome.SUCCEEDED.value] += 1
+            log_run(self._log, "finalized", held.run, result=answer.value, error=held.result.error)
         else:
             self._counts["lost"] += 1
             log_run(self._log, "lease lost", held.run, result=f"{answer.value}; nothing written")

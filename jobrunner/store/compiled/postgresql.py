@@ -764,6 +764,44 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('effects.clear', ()): (
+        """DELETE FROM job_effects WHERE job_effects.key = %(effect)s::VARCHAR AND job_effects.token = %(call)s::VARCHAR AND job_effects.state != 'applied' RETURNING job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.find', ()): (
+        """SELECT job_effects.key, job_effects.state, job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.lease_token, job_effects.token, job_effects.outcome, job_effects.intended_at, job_effects.settled_at, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)) AS in_progress
+FROM job_effects
+WHERE job_effects.key = %(effect)s::VARCHAR""",
+        {},
+        {},
+        (('key', None), ('state', None), ('run_id', None), ('job_type', None), ('attempt', None), ('lease_token', None), ('token', None), ('outcome', 'json'), ('intended_at', 'instant'), ('settled_at', 'instant'), ('in_progress', 'boolean')),
+    ),
+    ('effects.intend', ('postgresql',)): (
+        """INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_now() AS anon_3
+FROM job_runs
+WHERE job_runs.id = %(run)s::BIGINT AND job_runs.status = 'running' AND job_runs.lease_token = %(lease)s::VARCHAR ON CONFLICT DO NOTHING RETURNING job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.settle', ()): (
+        """UPDATE job_effects SET state=%(new_state)s::VARCHAR, outcome=%(new_outcome)s::JSONB, settled_at=CASE WHEN (%(new_state)s::VARCHAR = 'applied') THEN jobrunner_now() END WHERE job_effects.key = %(effect)s::VARCHAR AND job_effects.token = %(call)s::VARCHAR AND job_effects.state != 'applied' RETURNING job_effects.token""",
+        {},
+        {'new_outcome': 'json'},
+        (('token', None),),
+    ),
+    ('effects.take_over', ()): (
+        """UPDATE job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(lease)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_now() WHERE job_effects.key = %(effect)s::VARCHAR AND job_effects.token = %(known_call)s::VARCHAR AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = %(run)s::BIGINT AND job_runs.status = 'running' AND job_runs.lease_token = %(lease)s::VARCHAR)) RETURNING job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_now() AS anon_4, jobrunner_now() AS anon_5, jobrunner_now() AS anon_6
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING job_runs.id""",
@@ -1099,13 +1137,18 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {'given': (('id', None),)},
         (('id', None),),
     ),
-    ('finalize.applied', ()): (
-        """SELECT job_attempts.run_id, job_attempts.lease_token
-FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN job_attempts ON job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token
-WHERE job_attempts.worker = %(worker)s::VARCHAR AND job_attempts.error_type IS DISTINCT FROM %(expired)s::VARCHAR""",
+    ('finalize.complete', ()): (
+        """UPDATE job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token AND job_attempts.output IS NULL""",
+        {},
+        {'given': (('id', None), ('lease_token', None), ('output', None))},
+        (),
+    ),
+    ('finalize.ended', ()): (
+        """SELECT job_attempts.run_id, job_attempts.lease_token, job_attempts.worker, job_attempts.outcome, job_attempts.error_type, job_attempts.output
+FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN job_attempts ON job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('run_id', None), ('lease_token', None)),
+        (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
         """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
@@ -1138,12 +1181,26 @@ WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
-    ('finalize.succeed', ()): (
+    ('finalize.succeed', (False,)): (
         """WITH held AS
 (SELECT job_runs.id AS id, job_runs.lease_token AS lease_token, given.result AS given_result, job_runs.id AS new_run_id, (SELECT coalesce(max(job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM job_attempts
 WHERE job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, job_runs.attempts AS new_attempt, job_runs.lease_token AS new_lease_token, job_runs.locked_by AS new_worker, coalesce(job_runs.host, '') AS new_host, coalesce(job_runs.started_at, job_runs.claimed_at, jobrunner_now()) AS new_started_at, jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, given.output AS new_output
 FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED),
+recorded AS
+(INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
+FROM held)
+ UPDATE job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_now() FROM held WHERE job_runs.id = held.id RETURNING job_runs.id, held.lease_token, job_runs.job_type, job_runs.attempts, job_runs.run_at""",
+        {'coalesce_2': 0, 'param_1': 1},
+        {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+    ),
+    ('finalize.succeed', (True,)): (
+        """WITH held AS
+(SELECT job_runs.id AS id, job_runs.lease_token AS lease_token, given.result AS given_result, job_runs.id AS new_run_id, (SELECT coalesce(max(job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
+FROM job_attempts
+WHERE job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, job_runs.attempts AS new_attempt, job_runs.lease_token AS new_lease_token, job_runs.locked_by AS new_worker, coalesce(job_runs.host, '') AS new_host, coalesce(job_runs.started_at, job_runs.claimed_at, jobrunner_now()) AS new_started_at, jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, given.output AS new_output
+FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs),
 recorded AS
 (INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
 FROM held)
