@@ -78,7 +78,7 @@ GOALS = (
     Goal("{spike} runs that do nothing", _SPIKE.ours, _peer(1, "pgqueuer", _SPIKE.peers)),
     Goal("{runs} runs, two ticks at once", "2 ticks side by side, {db}", Aim(1.5, "one tick", _DRAIN.ours)),
     Goal("{spike} runs, two ticks at once", "spike, 2 ticks side by side, {db}", Aim(1.5, "one tick", _ONE_TICK)),
-    Goal("{few_runs} runs with `--strict`", "drain of few, strict, {db}", _EACH, _EACH),
+    Goal("{runs} runs with `--strict`", "drain, strict, {db}", _EACH, _EACH),
     Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
     Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),
     Goal("{backlog} runs: the rate of the last full tick", "backlog, last full tick, {db}", _FIRST, _FIRST),

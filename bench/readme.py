@@ -202,9 +202,9 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
             "one such tick",
         )
     yield row(
-        f"{results.size('few_runs'):,} with `--strict`, else default settings: each outcome committed before the"
+        f"{results.size('runs'):,} with `--strict`, else default settings: each outcome committed before the"
         " child's next run",
-        lambda db: _timed(results, f"drain of few, strict, {db}", rate, RAW_EACH.format(db=db)),
+        lambda db: _timed(results, f"drain, strict, {db}", rate, RAW_EACH.format(db=db)),
         "a plain loop that commits each outcome" if results.median(RAW_EACH.format(db=SQLITE)) else "",
     )
     yield row(

@@ -9,13 +9,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import signature
+from jobrunner.jobs.context import Context
 from jobrunner.jobs.policy import declare, make_policy
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
@@ -26,6 +27,7 @@ from jobrunner.model import (
     Policy,
     WhenFull,
 )
+from jobrunner.with_options import JobWithOptions
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
@@ -36,15 +38,19 @@ R = TypeVar("R")
 Exceptions = tuple[type[BaseException], ...]
 
 _OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout"}
+"""What ``enqueue`` takes beside the arguments. A handler's arguments cannot have these names."""
 _registered: dict[str, Job[Any, Any]] = {}
 
 
 class Job(Generic[P, R]):
-    """A handler. It can be called like the function itself, and it can enqueue runs."""
+    """A handler. It can be called like the function itself, and it can enqueue runs.
+
+    ``P`` are the function's parameters without its first one, the context.
+    """
 
     def __init__(
         self,
-        function: Callable[P, R],
+        function: Callable[Concatenate[Context, P], R],
         policy: Policy,
         retry_on: Exceptions | None,
         discard_on: Exceptions,
@@ -57,8 +63,8 @@ class Job(Generic[P, R]):
         self._retry_on = retry_on
         self._discard_on = discard_on
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)
+    def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(context, *args, **kwargs)
 
     @property
     def name(self) -> str:
@@ -75,34 +81,31 @@ class Job(Generic[P, R]):
         """Raise BadPayload with the name of the argument unless the payload fits the handler's signature."""
         signature.check(self.function, payload)
 
-    def enqueue(
+    def payload_of(self, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+        """The payload that holds these arguments. Raises PayloadMismatch for a positional one too many."""
+        return {**signature.named(self.function, args, kwargs), **kwargs}
+
+    def using(
         self,
-        transaction: Transaction,
         *,
         run_at: datetime | timedelta | None = None,
-        priority: int = 0,
+        priority: int | None = None,
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
-        **payload: Any,
-    ) -> Enqueued:
-        """Enqueue a run of this handler in the caller's own transaction; see ``jobrunner.enqueue``.
+    ) -> JobWithOptions[P]:
+        """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, max_attempts, timeout)
 
-        The payload is first checked against the handler's signature. Raises BadPayload, or QueueFull if
-        ``max_waiting`` is reached.
+    def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
+
+        The arguments are first checked against the handler's signature. Raises BadPayload, or QueueFull if
+        ``max_waiting`` is reached. Options (``run_at``, ``priority`` ...) are also taken from the keywords, but a type
+        checker knows them only in ``using``.
         """
-        from jobrunner.enqueueing import enqueue
-
-        return enqueue(
-            transaction,
-            self.name,
-            payload,
-            run_at=run_at,
-            priority=priority,
-            idempotency_key=idempotency_key,
-            max_attempts=max_attempts,
-            timeout=timeout,
-        )
+        options: dict[str, Any] = {name: kwargs.pop(name) for name in _OPTIONS & kwargs.keys()}
+        return JobWithOptions(self.name, self.payload_of, **options).enqueue(transaction, *args, **kwargs)
 
     def enqueue_many(
         self,
@@ -132,6 +135,18 @@ class Job(Generic[P, R]):
         )
 
 
+class Register(Protocol):
+    """What ``@job(...)`` returns: it makes a handler of a function."""
+
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> Job[P, R]:
+        """Register the function."""
+
+
+@overload
+def job(name: Callable[Concatenate[Context, P], R], /) -> Job[P, R]: ...
+
+
+@overload
 def job(
     name: str | None = None,
     *,
@@ -147,8 +162,26 @@ def job(
     on_stop: OnStop = "release",
     schedule: Schedules | None = None,
     timezone: str | None = None,
-) -> Callable[[Callable[P, R]], Job[P, R]]:
-    """Register a function as the handler of a job type (by default: the function's name).
+) -> Register: ...
+
+
+def job(
+    name: str | Callable[..., Any] | None = None,
+    *,
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    timeout: Duration = DEFAULT_TIMEOUT,
+    backoff: Backoff = backoff.DEFAULT,
+    retry_on: type[BaseException] | Exceptions | None = None,
+    discard_on: type[BaseException] | Exceptions = (),
+    kill_after: Duration = DEFAULT_KILL_AFTER,
+    concurrency: int | None = None,
+    max_waiting: int | None = None,
+    when_full: WhenFull = "refuse",
+    on_stop: OnStop = "release",
+    schedule: Schedules | None = None,
+    timezone: str | None = None,
+) -> Any:
+    """Register a function as the handler of a job type (by default: the function's name; then write just ``@job``).
 
     The function gets a ``Context`` and the payload's keys as keyword arguments. ``timeout`` is a duration, or
     "none" for no limit. With ``retry_on`` only those exceptions are tried again, and all others are permanent.
@@ -161,9 +194,11 @@ def job(
     Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
     """
 
-    def register(function: Callable[P, R]) -> Job[P, R]:
+    job_type = None if callable(name) else name
+
+    def register(function: Callable[Concatenate[Context, P], R]) -> Job[P, R]:
         policy = make_policy(
-            name or function.__name__,
+            job_type or function.__name__,
             max_attempts=max_attempts,
             timeout=timeout,
             backoff=backoff,
@@ -184,7 +219,7 @@ def job(
         declare(policy, registered.check)
         return registered
 
-    return register
+    return register(name) if callable(name) else register
 
 
 def registered() -> Mapping[str, Job[Any, Any]]:

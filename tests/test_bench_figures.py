@@ -127,9 +127,9 @@ def test_each_size_has_its_figures_and_what_a_peer_is_too_slow_for_is_said(room,
 
 def test_the_strict_row_is_that_of_the_default_settings(room, tmp_path):
     """The row of the faster setting does not apply to the default settings."""
-    lines = rates(**{"drain of few, strict, SQLite": 400, "drain of few, strict, --concurrency 8, SQLite": 900})
+    lines = rates(**{"drain, strict, SQLite": 400, "drain, strict, --concurrency 8, SQLite": 900})
     readme = room("readme")
-    table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"few_runs": 1_000})))
+    table = readme.figures(readme.Results(results(tmp_path, "strict", *lines, sizes={"runs": 1_000})))
     (row,) = (each for each in table.splitlines() if "--strict" in each)
     assert row.startswith("| 1,000 with `--strict`, else default settings: ")
     assert row.endswith(" | | 400/s | |")
@@ -315,7 +315,7 @@ def test_older_results_file_is_rendered_and_the_rows_that_it_lacks_are_listed(ro
 
 
 def test_strict_row_has_no_ratio_to_an_earlier_baseline(room, tmp_path):
-    old = line("drain of few, strict, SQLite", 400, beside=800, unit="runs/s")
+    old = line("drain, strict, SQLite", 400, beside=800, unit="runs/s")
     readme = room("readme")
     assert "| 400/s |" in readme.figures(readme.Results(results(tmp_path, "old", old)))
     new = {**old, "baseline": "raw loop, each outcome committed, SQLite"}

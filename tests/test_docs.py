@@ -17,7 +17,7 @@ from sqlalchemy import create_engine
 from harness import App, Commands, Database, pages
 from jobrunner import Context, errors, lifecycle, registry
 from jobrunner.cli.program import cli
-from jobrunner.enqueueing import Enqueued, Entry
+from jobrunner.enqueueing import Enqueued
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.lifecycle import Event, Status
 from jobrunner.settings import config, toml_file
@@ -76,13 +76,28 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     assert shown == can
 
 
+def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyPatch):
+    (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_with_options")
+    monkeypatch.setattr(registry, "_registered", {})
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
+    exec(handlers + block.text, {"engine": engine, "timedelta": timedelta})
+    engine.dispose()
+    rows = database.query("SELECT payload, priority, max_attempts, idempotency_key FROM job_runs ORDER BY id")
+    assert [tuple(row.values()) for row in rows] == [
+        ({"name": "Ada"}, 0, None, None),
+        ({"name": "Grace"}, 10, 3, None),
+        ({"name": "Ada"}, 0, None, "greet:812"),
+    ]
+
+
 def test_enqueueing_many_in_ones_own_transaction(database: Database, monkeypatch: pytest.MonkeyPatch):
     (block,) = pages.checked_by("tests/test_docs.py::test_enqueueing_many_in_ones_own_transaction")
     monkeypatch.setattr(registry, "_registered", {})
     engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
     handlers = next(each.text for each in pages.read("docs/handlers.md") if each.saved_as == "jobs.py")
     users = [SimpleNamespace(id=812, name="Ada"), SimpleNamespace(id=813, name="Grace")]
-    namespace = {"engine": engine, "Entry": Entry, "timedelta": timedelta, "new_users": lambda _: users}
+    namespace = {"engine": engine, "timedelta": timedelta, "new_users": lambda _: users}
     exec(handlers + block.text + block.text.replace("answers", "again"), namespace)
     engine.dispose()
     rows = database.query("SELECT id, payload, idempotency_key FROM job_runs ORDER BY id")

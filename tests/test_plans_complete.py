@@ -66,10 +66,10 @@ from jobrunner.store.connection import Connection
 
 send = Connection._send
 
-def note(connection, statement, parameters):
+def note(connection, known, parameters):
     with open(os.environ["STATEMENTS_FILE"], "a") as file:
-        file.write(" ".join(statement.split()) + "\\n")
-    return send(connection, statement, parameters)
+        file.write(" ".join(known.text.split()) + "\\n")
+    return send(connection, known, parameters)
 
 Connection._send = note
 """

@@ -52,18 +52,18 @@ for _concurrency in (2, 8):
     _with_concurrency(_concurrency)
 
 
-@measure(Line("drain of few, strict, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency="default (4)")
+@measure(Line("drain, strict, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency="default (4)")
 def strict(stage: Stage, database: str) -> Iterator[float]:
-    """As many (`few_runs`), where every outcome is committed before the same child starts its next run."""
+    """As many, where every outcome is committed before the same child starts its next run."""
     tick_has("--strict")
-    yield _drained(stage, database, stage.sizes.few_runs, "--strict")
+    yield _drained(stage, database, stage.sizes.runs, "--strict")
 
 
-@measure(Line("drain of few, strict, --concurrency 8, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency=8)
+@measure(Line("drain, strict, --concurrency 8, {db}", "runs/s", RAW_EACH), group="drain", on=BOTH, concurrency=8)
 def strict_eight(stage: Stage, database: str) -> Iterator[float]:
     """The same with eight children."""
     tick_has("--strict")
-    yield _drained(stage, database, stage.sizes.few_runs, "--strict", "--concurrency", 8)
+    yield _drained(stage, database, stage.sizes.runs, "--strict", "--concurrency", 8)
 
 
 def _drained(stage: Stage, database: str, runs: int, *words: object) -> float:

@@ -73,7 +73,8 @@ def enqueue_report(
     if last_day is not None and last_day != first_day + timedelta(days=6):
         payload["until"] = last_day.isoformat()
         key = f"{key}..{last_day}"
-    return send_weekly_report.enqueue(connection, idempotency_key=key, run_at=run_at, priority=priority, **payload)
+    request = send_weekly_report.using(idempotency_key=key, run_at=run_at, priority=priority)
+    return request.enqueue(connection, **payload)
 
 
 @job("send_weekly_report", max_attempts=10, timeout="60s", backoff=exponential(FIRST_WAIT, cap="30m"))

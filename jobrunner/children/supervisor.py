@@ -27,6 +27,8 @@ _DYING_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 """If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
 (at a signal, at once)."""
+_SHORTEST_POLL_SECONDS = 0.001
+"""A poll waits for whole milliseconds: it would make a shorter wait longer."""
 
 
 class Supervisor:
@@ -123,8 +125,10 @@ class Supervisor:
         """
         events: list[Event] = []
         self._register_channels()
-        if gathering_seconds > 0:
+        if gathering_seconds >= _SHORTEST_POLL_SECONDS:
             self._woken.poll(1000 * gathering_seconds)
+        elif gathering_seconds > 0:
+            time.sleep(gathering_seconds)
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:

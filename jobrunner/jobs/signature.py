@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Parameter
@@ -29,6 +29,11 @@ _FITS: dict[Any, Callable[[object], bool]] = {
 def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> None:
     """Raise ConfigurationError unless the function takes a context first and all other arguments by keyword."""
     name = getattr(function, "__name__", "the handler")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"the handler {name} is a generator: a call would only make it, and do nothing; replace each yield,"
+            " or loop over the generator in a handler of its own"
+        )
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
         raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
@@ -41,6 +46,20 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
             raise ConfigurationError(
                 f"the parameter {parameter.name!r} of the handler {name} is an option of enqueue; rename it"
             )
+
+
+def named(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The positional arguments after the context, by name. Raises PayloadMismatch unless each has a name of its own."""
+    if not args:
+        return {}
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    names = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if len(args) > len(names):
+        raise PayloadMismatch(f"{len(args)} arguments are given by position; the handler takes {_listed(names)}")
+    found = dict(zip(names, args, strict=False))
+    if twice := found.keys() & kwargs.keys():
+        raise PayloadMismatch(f"argument {min(twice)!r} is given twice")
+    return found
 
 
 def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from jobrunner.errors import UsageError
 from jobrunner.store.connection import NO_VALUES, DriverExecutor, Executor, Result
-from jobrunner.store.statement import Statement, Values, core
+from jobrunner.store.statement import Compiled, Statement, Values, core
 
 if TYPE_CHECKING:
     import sqlite3
@@ -104,11 +104,11 @@ class _SqliteConnection(ExternalConnection):
             return True
         return self.driver.isolation_level is not None if autocommit == legacy else not autocommit
 
-    def _send(self, text: str, parameters: Values) -> Any:
+    def _send(self, known: Compiled, parameters: Values) -> Any:
         cursor = self.driver.cursor()
         # Tuples, whatever the owner made of the rows of the connection.
         cursor.row_factory = None
-        return cursor.execute(text, parameters)
+        return cursor.execute(known.text, parameters)
 
 
 class _PsycopgConnection(ExternalConnection):
@@ -119,10 +119,10 @@ class _PsycopgConnection(ExternalConnection):
         idle = 0  # psycopg.pq.TransactionStatus.IDLE
         return not self.driver.autocommit or self.driver.info.transaction_status != idle
 
-    def _send(self, text: str, parameters: Values) -> Any:
+    def _send(self, known: Compiled, parameters: Values) -> Any:
         from psycopg.rows import tuple_row
 
-        return self.driver.cursor(row_factory=tuple_row).execute(text, parameters)
+        return self.driver.cursor(row_factory=tuple_row).execute(known.text, parameters)
 
 
 def _begun(external: ExternalConnection) -> ExternalConnection:

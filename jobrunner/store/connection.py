@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
-from jobrunner.store.statement import Row, Statement, Values, compiled
+from jobrunner.store.statement import Compiled, Row, Statement, Values, compiled
 from jobrunner.store.waits import Waits
 
 RowMapping: TypeAlias = Mapping[str, Any]
@@ -91,15 +91,15 @@ class DriverExecutor(Executor):
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         known = compiled(statement, self.database)
-        cursor = self._send(known.text, known.parameters(values))
+        cursor = self._send(known, known.parameters(values))
         description = cursor.description
         if description is None:
             return Result([], cursor.rowcount)
         return Result(known.rows(self._fetch(cursor), description), cursor.rowcount)
 
     @abstractmethod
-    def _send(self, text: str, parameters: Values) -> Any:
-        """A cursor that has executed this text."""
+    def _send(self, known: Compiled, parameters: Values) -> Any:
+        """A cursor that has executed this statement."""
 
     def _fetch(self, cursor: Any) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = cursor.fetchall()
@@ -176,9 +176,9 @@ class Connection(DriverExecutor):
         """Our error for one of the driver."""
         return DriverError(error, is_gone=self._is_gone(error))
 
-    def _send(self, text: str, parameters: Values) -> Any:
+    def _send(self, known: Compiled, parameters: Values) -> Any:
         try:
-            return self._run(text, parameters)
+            return self._run(known, parameters)
         except self.error_type as error:
             raise self.raised(error) from error
 
@@ -189,7 +189,7 @@ class Connection(DriverExecutor):
             raise self.raised(error) from error
 
     @abstractmethod
-    def _run(self, text: str, parameters: Values) -> Any: ...
+    def _run(self, known: Compiled, parameters: Values) -> Any: ...
 
     @abstractmethod
     def _is_gone(self, error: Exception) -> bool: ...

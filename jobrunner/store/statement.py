@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Executable
 
 
+_KEEP_THEIR_PLANS = frozenset(
+    {"finalize.succeed", "finalize.locked", "finalize.record", "finalize.leave", "holding.renew"}
+)
+"""Statements that read runs by their ids only: one plan serves them whatever the tables have grown to."""
+
+
 class Prepared(NamedTuple):
     """A statement of ``store/statements``: "module.function", and the arguments of the function."""
 
@@ -59,10 +65,14 @@ class Row(tuple[Any, ...]):
 
 
 class Compiled:
-    """A statement for one database: its text, what encodes its parameters, and what decodes its rows."""
+    """A statement for one database: its text, what encodes its parameters, and what decodes its rows.
 
-    def __init__(self, source: Source, database: str) -> None:
+    ``keeps_plan``: a server may plan it once for the whole session.
+    """
+
+    def __init__(self, source: Source, database: str, *, keeps_plan: bool = False) -> None:
         self.text = source.text
+        self.keeps_plan = keeps_plan
         self._literals = source.literals
         encoders = ((name, encoder(kind, database)) for name, kind in source.encoded.items())
         self._encoders = [(name, encode) for name, encode in encoders if encode is not None]
@@ -113,7 +123,7 @@ def compiled(statement: Statement, database: str) -> Compiled:
     if isinstance(statement, Prepared):
         ahead = import_module(f"jobrunner.store.compiled.{database}").STATEMENTS.get(statement)
         if ahead is not None:
-            return Compiled(Source(*ahead), database)
+            return Compiled(Source(*ahead), database, keeps_plan=statement.name in _KEEP_THEIR_PLANS)
     compiler = import_module("jobrunner.store.compiler")
     return Compiled(compiler.source(core(statement), database), database)
 

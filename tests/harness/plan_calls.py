@@ -61,7 +61,7 @@ def claiming(**changes: Any) -> Call:
 
 def idle_statement(words: dict[str, str]) -> Call:
     values: Any = (OWNER.host, OWNER.name, "1")
-    return lambda connection: connection._send(idle.statement(words), values)
+    return lambda connection: connection.execute(idle.statement(words), values)
 
 
 def pruning(*names: str) -> Call:

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.database import Database as Store
-from jobrunner.store.statement import Values
+from jobrunner.store.statement import Compiled, Values
 
 Listener = Callable[[Connection, str, Values], None]
 
@@ -15,10 +15,10 @@ Listener = Callable[[Connection, str, Values], None]
 def before_statements(store: Store, listener: Listener) -> Iterator[None]:
     """Call ``listener`` with the connection, the text and the parameters of each statement of this store."""
 
-    def send(original: Callable[..., Any], connection: Connection, text: str, parameters: Values) -> Any:
+    def send(original: Callable[..., Any], connection: Connection, known: Compiled, parameters: Values) -> Any:
         if connection is store._connection:
-            listener(connection, text, parameters)
-        return original(connection, text, parameters)
+            listener(connection, known.text, parameters)
+        return original(connection, known, parameters)
 
     with _around("_send", send):
         yield

@@ -14,6 +14,7 @@ from psycopg.types.json import set_json_loads
 from jobrunner.store import raw_driver
 from jobrunner.store.connection import Connection, DriverError, Wire
 from jobrunner.store.encoding import read_json
+from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
 from jobrunner.text import one_line, visible
 
@@ -75,12 +76,17 @@ class ServerConnection(Connection):
             raise DriverError(error, is_gone=True) from error
         super().__init__(driver, waits, errors.Error)
         self.wire = ServerWire(driver, waits)
+        # Each statement says itself whether it is prepared.
+        driver.prepare_threshold = 1
+        self._is_direct = False
         self._cursor = driver.cursor()
         # One message, so that the limits cost no round trip. The level is set, because a role or database may have a
         # stricter default, in which SKIP LOCKED fails. Behind a pooler only the server knows the number of its session.
         begin_and_limit = f"BEGIN ISOLATION LEVEL READ COMMITTED; {raw_driver.limits(waits)}"
-        # The driver can read only dates in ISO style.
-        self._begin = f"{begin_and_limit}; SET LOCAL datestyle = 'ISO'; SELECT pg_catalog.pg_backend_pid()".encode()
+        # The driver can read only dates in ISO style. A kept plan must not read whole tables: they may have been
+        # small when it was made.
+        settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL enable_seqscan = off; SET LOCAL jit = off"
+        self._begin = f"{begin_and_limit}; {settings}; SELECT pg_catalog.pg_backend_pid()".encode()
 
     def begin(self, *, writes: bool = True) -> None:
         # It calls libpq, because the driver took twice as long.
@@ -91,12 +97,14 @@ class ServerConnection(Connection):
         except errors.Error as error:
             raise self.raised(error) from error
         self.wire.session = int(answer.get_value(0, 0))
+        # A pooler tells its clients a number of its own. Behind it the next transaction may be in another session.
+        self._is_direct = self.wire.session == self.driver.pgconn.backend_pid
 
     def sever(self) -> None:
         raw_driver.shut_down(self.driver)
 
-    def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
-        return self._cursor.execute(text, parameters)
+    def _run(self, known: Compiled, parameters: Mapping[str, Any]) -> Any:
+        return self._cursor.execute(known.text, parameters, prepare=known.keeps_plan and self._is_direct)
 
     def _is_gone(self, error: Exception) -> bool:
         return bool(self.driver.closed)

@@ -11,6 +11,7 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.store import raw_driver
 from jobrunner.store.connection import Connection, DriverError, Wire
 from jobrunner.store.encoding import read_text
+from jobrunner.store.statement import Compiled
 from jobrunner.store.waits import Waits
 
 WAL = "PRAGMA journal_mode = WAL"
@@ -57,24 +58,24 @@ class FileConnection(Connection):
 
     def begin(self, *, writes: bool = True) -> None:
         # A deferred transaction that reads and then writes may fail at once, in spite of the busy timeout.
-        self._send("BEGIN IMMEDIATE" if writes else "BEGIN", {})
+        self.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     def set_wal(self) -> None:
         """Set the journal, which the file itself stores. Call it outside a transaction; only ``migrate`` does.
 
         When eight processes set it at the same time, some got "database is locked".
         """
-        self._send(WAL, {})
+        self.execute(WAL)
 
     def checkpoint(self) -> None:
         """Move the content of the file's write-ahead log into the file itself. Call it outside a transaction."""
-        self._send("PRAGMA wal_checkpoint(TRUNCATE)", {})
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def sever(self) -> None:
         self.driver.close()
 
-    def _run(self, text: str, parameters: Mapping[str, Any]) -> Any:
-        return self.driver.execute(text, parameters)
+    def _run(self, known: Compiled, parameters: Mapping[str, Any]) -> Any:
+        return self.driver.execute(known.text, parameters)
 
     def _is_gone(self, error: Exception) -> bool:
         return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)

@@ -1,0 +1,103 @@
+"""`handler.using(...)`, `handler.enqueue` with the handler's own arguments, and the forms of `@job`."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from harness import Database, SQLiteDatabase
+from jobrunner import Context, job, registry
+from jobrunner.errors import ConfigurationError, PayloadMismatch, UsageError
+from jobrunner.jobs import policy
+
+
+@pytest.fixture(autouse=True)
+def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(policy, "_declared", {})
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Any]:
+    path = database.path if isinstance(database, SQLiteDatabase) else None
+    with closing(sqlite3.connect(path) if path else psycopg.connect(database.url)) as connection:
+        yield connection
+
+
+def test_options_given_by_using_and_in_the_old_spelling_make_the_same_run(database: Database, connection: Any) -> None:
+    @job("report")
+    def report(ctx: Context, user_id: int, transaction: str = "") -> None: ...
+
+    options: dict[str, Any] = {
+        "run_at": timedelta(hours=2),
+        "priority": 7,
+        "max_attempts": 2,
+        "timeout": "5s",
+        "idempotency_key": "k",
+    }
+    urgent = report.using(**options)
+    assert urgent.enqueue(connection, 1, transaction="the name of a parameter").created
+    assert not urgent.enqueue(connection, user_id=2).created
+    assert report.enqueue(connection, user_id=1, **{**options, "idempotency_key": "l"}).created  # type: ignore[arg-type]
+    report.enqueue_many(connection, [report.using(**{**options, "idempotency_key": "m"}).entry(1)], priority=8)
+    report.enqueue_many(connection, [report.using().entry(user_id=1)], priority=8)
+    connection.commit()
+    columns = "idempotency_key, payload, priority, max_attempts, run_at > created_at AS is_later, timeout"
+    rows = database.query(f"SELECT {columns} FROM job_runs ORDER BY id")
+    assert [(row["idempotency_key"], row["payload"], row["priority"], row["is_later"]) for row in rows] == [
+        ("k", {"user_id": 1, "transaction": "the name of a parameter"}, 7, True),
+        ("l", {"user_id": 1}, 7, True),
+        ("m", {"user_id": 1}, 7, True),
+        (None, {"user_id": 1}, 8, False),
+    ]
+    assert len({(row["max_attempts"], row["timeout"]) for row in rows[:3]}) == 1
+
+
+def test_arguments_or_options_that_cannot_be_used_enqueue_nothing(database: Database, connection: Any) -> None:
+    @job
+    def send(ctx: Context, to: str, *, copies: int = 1) -> None: ...
+
+    loose: Any = send
+    for call, problem in (
+        (lambda: loose.enqueue(connection, "a", 2), "2 arguments are given by position; the handler takes to"),
+        (lambda: loose.enqueue(connection, "a", to="b"), "argument 'to' is given twice"),
+        (lambda: loose.enqueue(connection), "missing argument 'to'"),
+        (lambda: loose.using(priority=1).enqueue(connection, to=5), "argument 'to' must be str, not int"),
+        (lambda: loose.enqueue(connection, to="a", run_att=5), "unexpected argument 'run_att'"),
+    ):
+        with pytest.raises(PayloadMismatch, match=problem):
+            call()
+    with pytest.raises(UsageError, match="priority must be a whole number"):
+        loose.using(priority=1001).enqueue(connection, to="a")
+    connection.commit()
+    assert database.query("SELECT id FROM job_runs") == []
+
+
+def test_job_without_parentheses_registers_the_function_under_its_name() -> None:
+    @job
+    def plain(ctx: Context, name: str) -> str:
+        return f"hello {name}"
+
+    context: Any = None
+    assert plain(context, name="Ada") == "hello Ada"
+    assert (plain.name, list(registry.registered())) == ("plain", ["plain"])
+
+
+def test_generator_function_as_a_handler_is_refused_at_import() -> None:
+    """A call makes the generator and runs none of it: each run succeeded and had done nothing."""
+
+    def sync(ctx: Context) -> Iterator[int]:
+        yield 1
+
+    async def asynchronous(ctx: Context) -> AsyncIterator[int]:
+        yield 1
+
+    for function in (sync, asynchronous):
+        for decorator in (job, job("named")):
+            with pytest.raises(ConfigurationError, match=f"{function.__name__} is a generator: .*; replace each yield"):
+                decorator(function)
+    assert registry.registered() == {}
