@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
+    from jobrunner.effects.files import write_file
+    from jobrunner.effects.webhooks import post_webhook
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.errors import QueueFull, TransactionTooLong
     from jobrunner.jobs.context import Context
@@ -36,7 +38,9 @@ __all__ = [
     "fixed",
     "job",
     "polynomial",
+    "post_webhook",
     "waits",
+    "write_file",
 ]
 
 
@@ -47,6 +51,8 @@ _MODULES = {
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("QueueFull", "TransactionTooLong"), "errors"),
     "job": "registry",
+    "post_webhook": "effects.webhooks",
+    "write_file": "effects.files",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -120,10 +121,8 @@ def test_of_two_runs_with_one_key_at_once_one_calls(
 
 
 def quietly_once(effects: RunEffects, other_side: OtherSide) -> None:
-    try:
+    with suppress(EffectInProgress):
         effects.once("together", other_side.send, "raise", "together")
-    except EffectInProgress:
-        pass
 
 
 @pytest.mark.promise("P2", "P5")
@@ -151,8 +150,8 @@ def test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_unless_the_ef
         def send(key: str = key, takes_over: bool = takes_over) -> str:
             successor = effects_of(database.url, run.claim())
             if takes_over:
-                with pytest.raises(OSError):
-                    successor.once(key, fail, "repeat", OSError())
+                with pytest.raises(TimeoutError):
+                    successor.once(key, fail, "repeat", TimeoutError())
             else:
                 with pytest.raises(UncertainEffect):
                     successor.once(key, fail, "raise", OSError())
@@ -213,8 +212,8 @@ def test_uncertain_effects_are_listed_and_settled_by_a_person(
 ) -> None:
     run = LostRun(database)
     effects = effects_of(database.url, run.claim())
-    with pytest.raises(OSError):
-        effects.once("failed", fail, "raise", OSError())
+    with pytest.raises(TimeoutError):
+        effects.once("failed", fail, "raise", TimeoutError())
     effects.once("done", other_side.send, "raise", "done")
 
     def look() -> None:
@@ -244,7 +243,10 @@ def test_uncertain_effects_are_listed_and_settled_by_a_person(
         assert (refused.returncode, refused.stderr.count("\n"), refused.stdout) == (code, 1, ""), refused.stderr
     events = database.query("SELECT action, run_id, detail FROM job_events ORDER BY id")
     assert [each["action"] for each in events] == ["settle effect"] * 2
-    assert [each["detail"] for each in events] == [{"key": "failed", "applied": True}, {"key": "crashed", "applied": False}]
+    assert [each["detail"] for each in events] == [
+        {"key": "failed", "applied": True},
+        {"key": "crashed", "applied": False},
+    ]
     later = effects_of(database.url, run.claim())
     assert later.once("failed", other_side.send, "raise", "failed").outcome == {"id": 7}
     assert later.once("crashed", other_side.send, "raise", "crashed").is_new

@@ -12,7 +12,6 @@ from harness.at_work import OWNER
 from harness.effects import LostRun, OtherSide, answers_lost, close_all, crash, effects_of, rows_of_effects
 from harness.long import draw
 from jobrunner.effects.database import ChildDatabase
-from jobrunner.errors import ConnectionLost
 from jobrunner.failpoints import EFFECT_POINTS
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease

@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -12,10 +13,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
 import jobrunner as package
-from harness import Database, PostgresDatabase, SQLiteDatabase, sqlite_only
+from harness import Database, PostgresDatabase, SQLiteDatabase, pages, sqlite_only
 from harness.effects import LostRun, close_all, effects_of
 from harness.invariants import insert_runs, outcomes
-from jobrunner import HandlerStopped, TransactionTooLong
+from jobrunner import Context, HandlerStopped, TransactionTooLong, registry
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import BadPayload, UsageError
 
@@ -75,13 +76,12 @@ def test_work_and_end_of_the_run_commit_together_on_each_kind_of_connection(
 ) -> None:
     """First a block that raises, then one whose lease is lost, then one that succeeds and enqueues."""
     with opened(database, kind) as given:
-        with pytest.raises(ZeroDivisionError), effects_of(database.url, run.claim()).transaction(given, none) as handle:
-            write(handle)
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            work_in(effects_of(database.url, run.claim()), given, write, divide_by_zero)
         stale = effects_of(database.url, run.claim())
         run.claim()
-        with pytest.raises(HandlerStopped, match="lost its lease"), stale.transaction(given, none) as handle:
-            write(handle)
+        with pytest.raises(HandlerStopped, match="lost its lease"):
+            work_in(stale, given, write)
         assert state(database, run) == ("running", 0)
         lease = run.claim()
         with effects_of(database.url, lease).transaction(given, lambda: {"kept": 1}) as handle:
@@ -102,6 +102,43 @@ def test_work_and_end_of_the_run_commit_together_on_each_kind_of_connection(
 
 def none() -> None:
     return None
+
+
+def work_in(effects: RunEffects, given: object, *work: Callable[[Any], object]) -> None:
+    """A handler that does this work in its own transaction."""
+    with effects.transaction(given, none) as handle:
+        for each in work:
+            each(handle)
+
+
+def divide_by_zero(_: Any) -> float:
+    return 1 / 0
+
+
+def write_by_cursor(connection: Any) -> None:
+    connection.cursor().execute(INSERT)
+
+
+@pytest.mark.promise("P5")
+def test_example_of_the_page_commits_the_order_the_mail_and_the_run(
+    database: Database, run: LostRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "tests/test_own_transaction.py::test_example_of_the_page_commits_the_order_the_mail_and_the_run"
+    (block,) = pages.checked_by(name)
+    monkeypatch.setattr(registry, "_registered", {})
+    database.execute("CREATE TABLE orders (item TEXT)")
+    namespace: dict[str, Any] = {"text": text, "job": package.job, "Context": Context}
+    exec("@job('confirm')\ndef confirm(ctx, item): pass\n" + block.text, namespace)
+    lease = run.claim()
+    at = timedelta(0)
+    context = Context(lease.run_id, "place_order", 1, 5, None, at, None, _own=effects_of(database.url, lease))
+    namespace["place_order"].function(context, item="book")
+    assert database.query("SELECT item FROM orders") == [{"item": "book"}]
+    rows = database.query("SELECT job_type, status, payload, result FROM job_runs ORDER BY id")
+    assert [tuple(row.values()) for row in rows] == [
+        ("append", "succeeded", {}, {"ordered": "book"}),
+        ("confirm", "queued", {"item": "book"}, None),
+    ]
 
 
 @pytest.mark.promise("P5")
@@ -126,12 +163,9 @@ def test_connection_of_django_commits_the_run_with_its_atomic_block(database: Da
     connections["default"] = connection
     try:
         with pytest.raises(ZeroDivisionError):
-            with effects_of(database.url, run.claim()).transaction(connection, none) as handle:
-                handle.cursor().execute(INSERT)
-                raise ZeroDivisionError
+            work_in(effects_of(database.url, run.claim()), connection, write_by_cursor, divide_by_zero)
         assert state(database, run) == ("running", 0)
-        with effects_of(database.url, run.claim()).transaction(connection, none) as handle:
-            handle.cursor().execute(INSERT)
+        work_in(effects_of(database.url, run.claim()), connection, write_by_cursor)
         assert state(database, run) == ("succeeded", 1)
     finally:
         connection.close()
@@ -161,16 +195,14 @@ def test_second_transaction_an_effect_inside_and_a_block_left_open_are_errors(
     with pytest.raises(UsageError, match="returned inside its own transaction"):
         lost.close()
     assert state(database, run) == ("running", 0)
-    with pytest.raises(UsageError, match="no effect inside"), lost.transaction(None, none):
-        lost.once("k", str, "raise")
+    with pytest.raises(UsageError, match="no effect inside"):
+        work_in(lost, None, lambda _: lost.once("k", str, "raise"))
     effects = effects_of(database.url, run.claim())
-    with pytest.raises(UsageError, match="one transaction"), effects.transaction(None, none):
-        with effects.transaction(None, none):
-            pass
-    with effects.transaction(None, none) as handle:
-        write(handle)
-    with pytest.raises(UsageError, match="one transaction"), effects.transaction(None, none):
-        pass
+    with pytest.raises(UsageError, match="one transaction"):
+        work_in(effects, None, lambda _: work_in(effects, None))
+    work_in(effects, None, write)
+    with pytest.raises(UsageError, match="one transaction"):
+        work_in(effects, None)
     with pytest.raises(UsageError, match="has ended with its own transaction"):
         effects.once("k", str, "raise")
     assert state(database, run) == ("succeeded", 1)
@@ -190,8 +222,8 @@ def test_what_is_no_connection_or_one_of_another_database_is_refused(
     database: Database, run: LostRun, effects: RunEffects, tmp_path: Any
 ) -> None:
     for wrong in (7, "engine", object()):
-        with pytest.raises(UsageError, match="cannot enqueue through|give"), effects.transaction(wrong, none):
-            pass
+        with pytest.raises(UsageError, match="transaction cannot use"):
+            work_in(effects, wrong)
     if isinstance(database, PostgresDatabase):
         return
     other = tmp_path / "other.db"
@@ -199,8 +231,8 @@ def test_what_is_no_connection_or_one_of_another_database_is_refused(
         source.backup(copy)
         copy.execute("DELETE FROM job_runs")
         copy.commit()
-        with pytest.raises(UsageError, match="not to the database"), effects.transaction(copy, none) as handle:
-            write(handle)
+        with pytest.raises(UsageError, match="not to the database"):
+            work_in(effects, copy, write)
     assert state(database, run) == ("running", 0)
 
 
@@ -215,13 +247,10 @@ def test_block_that_holds_the_lock_of_a_file_for_a_quarter_of_the_lease_is_inter
     for way in ways:
         began = time.monotonic()
         with pytest.raises(TransactionTooLong, match="longer than 500ms, a quarter of the lease"):
-            with effects_of(database.url, run.claim(), lease_seconds=2).transaction(None, none) as handle:
-                write(handle)
-                way(handle)
+            work_in(effects_of(database.url, run.claim(), lease_seconds=2), None, write, way)
         assert time.monotonic() - began < 5
         assert state(database, run) == ("running", 0)
-    with effects_of(database.url, run.claim(), lease_seconds=2).transaction(None, none) as handle:
-        write(handle)
+    work_in(effects_of(database.url, run.claim(), lease_seconds=2), None, write)
     time.sleep(0.6)
     assert state(database, run) == ("succeeded", 1)
 

@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
 HEADINGS = ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE")
 
 
-def rows(found: list[uncertain.UncertainEffect]) -> list[list[Any]]:
+def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
     """The cells of a table of effects."""
     return [[each.key, each.run_id, each.job_type, each.attempt, each.intended_at] for each in found]
 

@@ -14,7 +14,7 @@ from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Decision, Outcome, RunState, decide
 from jobrunner.model import Lease, Owner
 from jobrunner.store.connection import Connection, Executor
-from jobrunner.store.holding import as_rows, ended_attempts, still_held
+from jobrunner.store.holding import UNTOLD, as_rows, ended_attempts, still_held
 from jobrunner.store.output_limits import fit, fit_after_commit
 from jobrunner.store.statement import Prepared, Row
 
@@ -29,8 +29,8 @@ class Refusal(Enum):
 
     LEASE_LOST = "the lease was lost"
     LOCKED = "another transaction has locked its row"
-    ALREADY_APPLIED = "it was written before: by a finalize that got no answer, or by the handler's own transaction"
-    COMMITTED = "the handler's own transaction had ended it as succeeded, and that stays"
+    ALREADY_APPLIED = "an earlier finalize, whose COMMIT got no answer, was applied"
+    COMMITTED = "its handler's own transaction had ended it as succeeded, and that stays"
 
 
 class Ended(NamedTuple):
@@ -72,7 +72,7 @@ def _is_plain_success(result: AttemptResult) -> bool:
 
 def succeed_in(transaction: Executor, lease: Lease, result: object) -> bool:
     """End an attempt as succeeded in its handler's own transaction, as its last statement. False: the lease is lost."""
-    fitted = fit(AttemptResult(Outcome.SUCCEEDED, result=result))
+    fitted = fit(AttemptResult(Outcome.SUCCEEDED, output=UNTOLD, result=result))
     return bool(_succeed(transaction, {lease: fitted}, waits=True))
 
 
@@ -125,7 +125,7 @@ def _end_locked(
 
 
 def _refused(connection: Connection, owner: Owner, results: Mapping[Lease, AttemptResult]) -> dict[Lease, Refusal]:
-    """Why these leases could not be ended. Adds the output to attempts that their handlers' transactions have ended."""
+    """Why these leases could not be ended. Writes the output of what their handlers' own transactions have ended."""
     # In this order, because an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
     locked = still_held(connection, list(results))
     applied = ended_attempts(connection, [lease for lease in results if lease not in locked])
@@ -136,11 +136,9 @@ def _refused(connection: Connection, owner: Owner, results: Mapping[Lease, Attem
         if row is None or row.worker != owner.name:
             refused[lease] = Refusal.LOCKED if lease in locked else Refusal.LEASE_LOST
             continue
-        was_committed = row.outcome == Outcome.SUCCEEDED != result.outcome
-        refused[lease] = Refusal.COMMITTED if was_committed else Refusal.ALREADY_APPLIED
-        output = fit_after_commit(result) if was_committed else fit(result).output
-        if row.outcome == Outcome.SUCCEEDED and row.output is None and output is not None:
-            late.append({"id": lease.run_id, "lease_token": lease.token, "output": output})
+        refused[lease] = Refusal.COMMITTED if row.output == UNTOLD else Refusal.ALREADY_APPLIED
+        if row.output == UNTOLD:
+            late.append({"id": lease.run_id, "lease_token": lease.token, "output": fit_after_commit(result)})
     if late:
         connection.execute(_COMPLETE, {"given": late})
     return refused

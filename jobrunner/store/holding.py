@@ -11,7 +11,6 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jobrunner.lifecycle import Outcome
 from jobrunner.model import Lease
 from jobrunner.store.connection import Connection, Executor
 from jobrunner.store.output_limits import fit_report
@@ -23,6 +22,8 @@ _ENDED = Prepared("finalize.ended")
 
 EXPIRED = "lease_expired"
 """The error type of an attempt that recovery has ended."""
+UNTOLD = ""
+"""The output of an attempt that its handler's own transaction has ended, until its tick writes the output."""
 
 
 class Renewal(NamedTuple):
@@ -49,7 +50,7 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
     # In this order, because a transaction that has locked a row may end at any moment.
     locked = still_held(connection, missing)
     ended = ended_attempts(connection, [held for held in missing if held not in locked])
-    return Renewal(renewed, locked, [held for held, row in ended.items() if row.outcome == Outcome.SUCCEEDED])
+    return Renewal(renewed, locked, [held for held, row in ended.items() if row.output == UNTOLD])
 
 
 def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:

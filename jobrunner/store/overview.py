@@ -17,7 +17,7 @@ from jobrunner.store.dialect.values import now
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
-from jobrunner.store.uncertain import UncertainEffect
+from jobrunner.store.uncertain import OpenEffect
 from jobrunner.store.views import job_claimable
 
 MOST_COUNTED = 100_000
@@ -122,7 +122,7 @@ class State:
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
     uncertain: int
-    uncertain_effects: list[UncertainEffect]
+    uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
 
 

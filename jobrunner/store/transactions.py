@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from jobrunner.errors import UsageError
 from jobrunner.store import raw_driver
 from jobrunner.store.callers import connection_of_caller
 from jobrunner.store.connection import Executor
@@ -56,7 +57,7 @@ class OwnTransaction(ABC):
 
 
 def begin(given: Any) -> OwnTransaction:
-    """Begin a transaction on what a handler has given. Raises UsageError for what is no connection."""
+    """Begin a transaction on what a handler has given. Raises UsageError for what cannot have one."""
     engine = sys.modules.get("sqlalchemy.engine")
     if engine is not None and isinstance(given, engine.Engine):
         return _OnEngine(given)
@@ -66,10 +67,14 @@ def begin(given: Any) -> OwnTransaction:
         return _OnDjango(given)
     if callable(getattr(given, "connection", None)) and callable(getattr(given, "flush", None)):
         return _OnSession(given)
-    sqlite = sys.modules.get("sqlite3")
-    if sqlite is not None and isinstance(given, sqlite.Connection):
-        return _OnSqlite(given)
-    return _OnServer(given)
+    for name, kind in (("sqlite3", _OnSqlite), ("psycopg", _OnServer)):
+        driver = sys.modules.get(name)
+        if driver is not None and isinstance(given, driver.Connection):
+            return kind(given)
+    raise UsageError(
+        f"ctx.transaction cannot use {type(given).__module__}.{type(given).__qualname__}; give an engine, connection or"
+        " session of SQLAlchemy, a connection of psycopg or sqlite3, or Django's; in an async handler do it in a thread"
+    )
 
 
 class _OnConnection(OwnTransaction):
@@ -139,7 +144,7 @@ class _OnServer(OwnTransaction):
 
     def __init__(self, connection: Any) -> None:
         self.handle = connection
-        if getattr(connection, "autocommit", False) is True and hasattr(connection, "pgconn"):
+        if connection.autocommit and not connection.info.transaction_status:
             connection.execute("BEGIN")
         self.executor()
 

@@ -18,7 +18,7 @@ from jobrunner.store.statements.effects import IS_OPEN, is_in_progress
 
 
 @dataclass(frozen=True)
-class UncertainEffect:
+class OpenEffect:
     """An effect whose call did not end, or ended with an error."""
 
     key: str
@@ -37,9 +37,9 @@ class Settled(Enum):
     IN_PROGRESS = "its call is still in progress"
 
 
-def listed(connection: Connection, newest: int | None = None) -> list[UncertainEffect]:
+def listed(connection: Connection, newest: int | None = None) -> list[OpenEffect]:
     """The uncertain effects, the oldest first."""
-    return read(connection, UncertainEffect, _uncertain(*columns_of(UncertainEffect, job_effects)).limit(newest))
+    return read(connection, OpenEffect, _uncertain(*columns_of(OpenEffect, job_effects)).limit(newest))
 
 
 def count(connection: Connection) -> int:

@@ -39,9 +39,9 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     return word
 
 
-def log_finalized(log: Log, run: ClaimedRun, result: str) -> None:
-    """Log that the end of a run was found to be written already."""
-    log.info("finalized", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result=result)
+def log_committed(log: Log, run: ClaimedRun) -> None:
+    """Log that a run was ended by its handler's own transaction."""
+    log.info("succeeded", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="succeeded")
 
 
 def log_run(log: Log, event: str, run: ClaimedRun, **fields: object) -> None:

@@ -24,7 +24,6 @@ from jobrunner.effects.run import RunEffects
 from jobrunner.jobs.effect import Effect, NotApplied
 from jobrunner.model import Lease
 
-
 _opened: list[ChildDatabase] = []
 
 

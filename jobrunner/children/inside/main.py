@@ -286,6 +286,12 @@ class Child:
     @contextmanager
     def _shielded(self) -> Iterator[None]:
         """A block of our own in a handler, such as a COMMIT, which is interrupted only at its end."""
+        from threading import current_thread, main_thread
+
+        if current_thread() is not main_thread():
+            # Signals do not interrupt it anyway.
+            yield
+            return
         self._is_shielded, self._is_interrupted = self._is_at_work, False
         try:
             yield

@@ -1138,7 +1138,7 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         (('id', None),),
     ),
     ('finalize.complete', ()): (
-        """UPDATE job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token AND job_attempts.output IS NULL""",
+        """UPDATE job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None), ('output', None))},
         (),

@@ -1138,7 +1138,7 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         (('id', None),),
     ),
     ('finalize.complete', ()): (
-        """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token AND job_attempts.output IS NULL""",
+        """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None), ('output', None))},
         (),

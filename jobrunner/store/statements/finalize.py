@@ -79,10 +79,10 @@ def ended() -> Select[Any]:
 
 
 def complete() -> Update:
-    """Add the output to attempts that were ended by their handlers' own transactions."""
+    """Write the output of attempts that their handlers' own transactions have ended."""
     columns, given = job_attempts.c, rows("given", LEASE | {"output": _OF_ATTEMPT["output"]})
     of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
-    return update(job_attempts).where(of_lease, columns.output.is_(None)).values(output=given.c.output)
+    return update(job_attempts).where(of_lease).values(output=given.c.output)
 
 
 def record() -> Insert:
