@@ -50,7 +50,7 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
     # In this order, because a transaction that has locked a row may end at any moment.
     locked = still_held(connection, missing)
     ended = ended_attempts(connection, [held for held in missing if held not in locked])
-    return Renewal(renewed, locked, [held for held, row in ended.items() if row.output == UNTOLD])
+    return Renewal(renewed, locked, tuple(held for held, row in ended.items() if row.output == UNTOLD))
 
 
 def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
