@@ -13,7 +13,7 @@ from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import check_declared, declared, parse_timeout, whole_number
+from jobrunner.jobs.policy import declared, encoded, parse_timeout, whole_number
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
 from jobrunner.store.callers import Transaction, connection_of_caller
@@ -39,10 +39,11 @@ def enqueue(
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
-    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. ``run_at`` is an
-    aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). If the key was ever used
-    for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload
-    before anything is sent, also if this process has a handler for the type and the handler cannot take the payload.
+    sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
+    a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
+    ``run_at`` is an aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). If the
+    key was ever used for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError
+    or BadPayload before anything is sent, also if the handler cannot take the payload.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
@@ -50,7 +51,7 @@ def enqueue(
     """
     new = new_run(
         job_type,
-        payload or {},
+        encoded(job_type, payload or {}),
         payload_limit=_payload_limit(),
         run_at=run_at,
         priority=priority,
@@ -58,7 +59,6 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    check_declared(job_type, payload or {})
     return insert_run(connection_of_caller(transaction), new, declared(job_type))
 
 
@@ -98,7 +98,6 @@ def enqueue_many(
     for index, given in enumerate(payloads):
         try:
             listed.append(_own_columns(job_type, given, limit, options))
-            check_declared(job_type, given.payload if isinstance(given, Entry) else given)
         except UsageError as error:
             raise type(error)(f"payloads[{index}]: {error}") from None
     if any(len(own) > 1 for own in listed):
@@ -112,10 +111,11 @@ def _own_columns(
     job_type: str, given: Mapping[str, Any] | Entry, limit: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     if not isinstance(given, Entry):
-        return {"payload": checked_text(given, limit)}
+        return {"payload": checked_text(encoded(job_type, given), limit)}
     own = {name: getattr(given, name) for name in (*options, "idempotency_key")}
     set_here = {name: value for name, value in own.items() if value is not None}
-    return _without_type(new_run(job_type, given.payload, payload_limit=limit, **{**options, **set_here}).columns())
+    payload = encoded(job_type, given.payload)
+    return _without_type(new_run(job_type, payload, payload_limit=limit, **{**options, **set_here}).columns())
 
 
 def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,14 @@ class Job(Generic[P, R]):
         """Raise BadPayload with the name of the argument unless the payload fits the handler's signature."""
         signature.check(self.function, payload)
 
+    def arguments(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The keyword arguments for the function, made from the payload by its annotations. Raises like ``check``."""
+        return signature.decoded(self.function, payload)
+
+    def resolve(self) -> None:
+        """Raise ConfigurationError if an annotation names what no module has defined. Call it after all imports."""
+        signature.resolve(self.function)
+
     def payload_of(self, /, *args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         """The payload that holds these arguments. Raises PayloadMismatch for a positional one too many."""
         return {**signature.named(self.function, args, kwargs), **kwargs}
@@ -216,7 +224,7 @@ def job(
         schedules = _schedules(function, policy.job_type, schedule, timezone)
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
         _registered[policy.job_type] = registered
-        declare(policy, registered.check)
+        declare(policy, functools.partial(signature.encoded, function))
         return registered
 
     return register(name) if callable(name) else register
@@ -237,7 +245,7 @@ def _schedules(
     from jobrunner.schedules.declare import declare_all
 
     try:
-        declared = declare_all(schedule, timezone, job_type, functools.partial(signature.check_early, function))
+        declared = declare_all(schedule, timezone, job_type, functools.partial(signature.encoded_early, function))
     except UsageError as error:
         raise ConfigurationError(f"the schedule of the handler {_name_of(function)}: {error}") from None
     taken = {each.name: other for other in _registered.values() for each in other.schedules}

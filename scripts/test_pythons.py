@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 SMOKE = [
+    "tests/unit/test_conversion.py",
     "tests/unit/test_raw_driver.py",
     "tests/unit/test_program.py",
     "tests/unit/test_recurrence_refused.py",

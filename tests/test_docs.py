@@ -1,6 +1,7 @@
 """The pages of docs/ are compared with the code. Their commands are run in test_quickstarts.py."""
 
 import inspect
+import json
 import re
 import subprocess
 import tomllib
@@ -14,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import create_engine
 
-from harness import App, Commands, Database, pages
+from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
 from jobrunner import Context, errors, lifecycle, registry
 from jobrunner.cli.program import cli
 from jobrunner.enqueueing import Enqueued
@@ -74,6 +75,31 @@ def test_life_of_a_run_names_each_status_and_what_a_person_can_do():
     shown = {row[1].strip(" `"): set(re.findall(r"`([^`]+)`", row[3])) for row in table}
     assert list(shown) == list(can)
     assert shown == can
+
+
+def test_arguments_are_what_the_annotation_says(
+    jobrunner: Commands, app: App, database: Database, monkeypatch: pytest.MonkeyPatch
+):
+    code, payload = pages.checked_by("tests/test_docs.py::test_arguments_are_what_the_annotation_says")
+    monkeypatch.setattr(registry, "_registered", {})
+    imports = "from dataclasses import dataclass\nfrom datetime import UTC, date, datetime, timedelta\n"
+    imports += "from jobrunner import Context, job\n"
+    handler, _, enqueueing = code.text.partition("with engine")
+    app.write("handlers", imports + handler)
+    engine = create_engine(database.url.replace("postgresql://", "postgresql+psycopg://"))
+    exec(f"{imports}{handler}with engine{enqueueing}", {"engine": engine})
+    engine.dispose()
+    handlers_rows.queue(database, "remind", json.loads(payload.text))
+    jobrunner("enqueue", "remind", "--payload", payload.text)
+    assert jobrunner.tick().stderr == ""
+    rows = database.query("SELECT status, result FROM job_runs")
+    assert [tuple(row.values()) for row in rows] == [("succeeded", "Elm Street, 2020, 10:30:00")] * 3
+
+
+def test_each_annotation_of_the_page_is_tested():
+    names = names_in(first_table((DOCS / "handlers.md").read_text(), "Arguments"))
+    types = {name for each in names for name in re.findall(r"[A-Za-z]\w+", each)}
+    assert {name for name in types if not re.search(rf"\b{name}\b", typed_jobs.HANDLERS)} == set()
 
 
 def test_enqueueing_with_options(database: Database, monkeypatch: pytest.MonkeyPatch):

@@ -38,6 +38,15 @@ def memory(ctx):
 def recursion(ctx): recursion(ctx)
 
 
+def return_generator(ctx):
+    return (number for number in [1])
+
+
+def return_coroutine(ctx):
+    async def work(): pass
+    return work()
+
+
 def unreadable(ctx):
     class Unreadable(Exception):
         def __str__(self): raise RuntimeError("no")
@@ -230,6 +239,8 @@ ENDS = {
     "stop_itself": End("failed", "stopped", None, "by itself"),
     "memory": End("failed", "MemoryError"),
     "recursion": End("failed", "RecursionError"),
+    "return_generator": End("failed", "TypeError", None, "returned a generator that nobody has run; await it, or loop"),
+    "return_coroutine": End("failed", "TypeError", None, "returned a coroutine that nobody has run; await it, or loop"),
     "unreadable": End("failed", "Unreadable", None, "(its message cannot be read)"),
     "exit_when_read": End("failed", "Exits", None, "(its message cannot be read)"),
     "loop": hang(),

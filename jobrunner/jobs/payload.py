@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.text import one_line
@@ -23,6 +23,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLAIN = frozenset({int, bool, type(None)})
 
 Payload = dict[str, Any]
+_Answer = TypeVar("_Answer")
 
 
 def parse_payload(text: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Payload:
@@ -52,13 +53,13 @@ def checked_text(value: object, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     return _checked(_object(value), limit_bytes)[1]
 
 
-def check_match(job_type: str, check: Callable[[Mapping[str, Any]], None], payload: Mapping[str, Any]) -> None:
-    """Call ``check``, which raises if the handler or command of this type cannot take the payload.
+def check_match(job_type: str, check: Callable[[Mapping[str, Any]], _Answer], payload: Mapping[str, Any]) -> _Answer:
+    """The answer of ``check``, which raises if the handler or command of this type cannot take the payload.
 
     Raises PayloadMismatch: one line with the job type and the reason.
     """
     try:
-        check(payload)
+        return check(payload)
     except PayloadMismatch as error:
         raise PayloadMismatch(one_line(f"the payload does not fit the job type {job_type!r}: {error}")) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
@@ -99,12 +99,14 @@ def parse_timeout(timeout: Duration) -> timedelta | None:
     return limit
 
 
-_declared: dict[str, tuple[Policy, Callable[[Mapping[str, Any]], None]]] = {}
+Encode: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Makes a payload from the arguments of a handler. It raises PayloadMismatch if the handler cannot take them."""
+_declared: dict[str, tuple[Policy, Encode]] = {}
 
 
-def declare(policy: Policy, check: Callable[[Mapping[str, Any]], None]) -> None:
-    """Store the policy and the payload check of a job type, for the enqueues of this process."""
-    _declared[policy.job_type] = policy, check
+def declare(policy: Policy, encode: Encode) -> None:
+    """Store the policy of a job type and how its payloads are made, for the enqueues of this process."""
+    _declared[policy.job_type] = policy, encode
 
 
 def declared(job_type: str) -> Policy | None:
@@ -112,7 +114,11 @@ def declared(job_type: str) -> Policy | None:
     return _declared[job_type][0] if job_type in _declared else None
 
 
-def check_declared(job_type: str, payload: Mapping[str, Any]) -> None:
-    """Raise PayloadMismatch if this process has a handler for the type and the handler cannot take the payload."""
-    if job_type in _declared:
-        check_match(job_type, _declared[job_type][1], payload)
+def encoded(job_type: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The payload for these arguments. If this process has no handler for the type, they are the payload.
+
+    Raises PayloadMismatch if there is a handler that cannot take them.
+    """
+    if not isinstance(job_type, str) or job_type not in _declared:
+        return arguments
+    return check_match(job_type, _declared[job_type][1], arguments)

@@ -1,40 +1,40 @@
-"""Whether a payload fits a handler: compares its names with the signature and its types with the annotations."""
+"""What a handler takes: payloads are compared with its signature and converted by its annotations.
+
+In a payload a value is JSON, and for the handler it is what the annotation says. JSON's own types need no conversion.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from inspect import Parameter
 from typing import Any
 
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
+from jobrunner.jobs.plain_types import ANYTHING, plain
 
-# JSON has one kind of number: a float parameter takes an int, but a bool is never a number.
-_FITS: dict[Any, Callable[[object], bool]] = {
-    str: lambda value: isinstance(value, str),
-    bool: lambda value: isinstance(value, bool),
-    int: lambda value: isinstance(value, int) and not isinstance(value, bool),
-    float: lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    list: lambda value: isinstance(value, list),
-    dict: lambda value: isinstance(value, dict),
-    type(None): lambda value: value is None,
-    None: lambda value: value is None,
-}
+Function = Callable[..., Any]
+_Convert = Callable[[str, Any], Any]
 
 
-def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> None:
-    """Raise ConfigurationError unless the function takes a context first and all other arguments by keyword."""
-    name = getattr(function, "__name__", "the handler")
+def check_handler(function: Function, reserved: Collection[str]) -> None:
+    """Raise ConfigurationError unless the function can be a handler.
+
+    It takes a context first and all other arguments by keyword, is no generator, and each annotation that can be
+    resolved by now is one that JSON can be converted by.
+    """
+    name = _name_of(function)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(
             f"the handler {name} is a generator: a call would only make it, and do nothing; replace each yield,"
             " or loop over the generator in a handler of its own"
         )
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = _parameters(function)
     if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
         raise ConfigurationError(f"the handler {name} must take a Context as its first parameter")
     for parameter in parameters[1:]:
@@ -46,14 +46,14 @@ def check_handler(function: Callable[..., Any], reserved: Collection[str]) -> No
             raise ConfigurationError(
                 f"the parameter {parameter.name!r} of the handler {name} is an option of enqueue; rename it"
             )
+    _read_early(function)
 
 
-def named(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def named(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The positional arguments after the context, by name. Raises PayloadMismatch unless each has a name of its own."""
     if not args:
         return {}
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    names = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    names = [each.name for each in _parameters(function)[1:] if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
     if len(args) > len(names):
         raise PayloadMismatch(f"{len(args)} arguments are given by position; the handler takes {_listed(names)}")
     found = dict(zip(names, args, strict=False))
@@ -62,89 +62,159 @@ def named(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     return found
 
 
-def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
+def check(function: Function, payload: Mapping[str, Any]) -> None:
     """Raise PayloadMismatch with the argument that does not fit, or BadPayload if the payload is no JSON object."""
-    _check(_signature_of(function), payload)
+    decoded(function, payload)
 
 
-def check_early(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
-    """Like ``check``, while the module of the function is being imported.
+def decoded(function: Function, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keyword arguments for the handler, made from the payload. Raises like ``check``."""
+    return _converted(_read(function), payload, to_json=False)
 
-    The result is not cached, because the annotations may use names that the module defines later.
+
+def encoded(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The payload, made from the keyword arguments for the handler. What is JSON already stays.
+
+    Raises PayloadMismatch with the argument that does not fit, or BadPayload.
     """
-    _check(_signature_of.__wrapped__(function), payload)
+    return _converted(_read(function), arguments, to_json=True)
 
 
-def _check(taken: _Signature, payload: Mapping[str, Any]) -> None:
-    if not isinstance(payload, Mapping):
-        # A row that was inserted by hand has not been checked before.
-        raise BadPayload(f"the payload must be a JSON object, not {type(payload).__name__}")
-    for name in payload:
-        if name not in taken.arguments and (not taken.takes_any or name == taken.context):
-            raise PayloadMismatch(f"unexpected argument {name!r}; the handler takes {_listed(list(taken.arguments))}")
-    for name, argument in taken.arguments.items():
-        if name not in payload:
-            if argument.is_required:
-                raise PayloadMismatch(f"missing argument {name!r}")
-        elif not argument.fits(payload[name]):
-            kind = type(payload[name]).__name__
-            raise PayloadMismatch(f"argument {name!r} must be {_shown(argument.hint)}, not {kind}")
+def encoded_early(function: Function, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Like ``encoded``, while the module of the function is being imported.
+
+    An annotation may name what the module defines later. Its argument is neither checked nor converted.
+    """
+    return _converted(_read_early(function), arguments, to_json=True)
+
+
+def resolve(function: Function) -> None:
+    """Raise ConfigurationError if an annotation cannot be resolved. Call it when all modules are imported."""
+    _read(function)
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    is_required: bool
+    """``decode`` makes the handler's value from JSON, and ``encode`` the reverse. None: the value stays as it is."""
+
     hint: Any
-    fits: Callable[[object], bool]
+    fits: Callable[[Any], bool]
+    decode: _Convert | None = None
+    encode: _Convert | None = None
+    unresolved: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """What a handler takes. ``context`` is the name that a payload must not use; None means that there is none."""
+    """What a handler takes. ``context`` is the name that a payload must not use; None means that there is none.
+
+    ``others`` is what arguments of any other name are. None means that there are none.
+    """
 
     context: str | None
-    takes_any: bool
+    others: _Argument | None
     arguments: Mapping[str, _Argument]
+    required: Sequence[str]
 
 
-@lru_cache(maxsize=1024)
-def _signature_of(function: Callable[..., Any]) -> _Signature:
-    first, *parameters = inspect.signature(function).parameters.values()
+def _converted(taken: _Signature, given: Mapping[str, Any], *, to_json: bool) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        # A row that was inserted by hand has not been checked before.
+        raise BadPayload(f"the payload must be a JSON object, not {type(given).__name__}")
+    changed: dict[str, Any] = {}
+    for name, value in given.items():
+        argument = taken.arguments.get(name) or taken.others
+        if argument is None or name == taken.context:
+            raise PayloadMismatch(f"unexpected argument {name!r}; the handler takes {_listed(list(taken.arguments))}")
+        if not argument.fits(value):
+            raise PayloadMismatch(f"argument {name!r} must be {_shown(argument.hint)}, not {type(value).__name__}")
+        if convert := argument.encode if to_json else argument.decode:
+            changed[name] = convert(name, value)
+    for name in taken.required:
+        if name not in given:
+            raise PayloadMismatch(f"missing argument {name!r}")
+    return {**given, **changed} if changed else given
+
+
+_known: dict[Function, _Signature] = {}
+
+
+def _read(function: Function) -> _Signature:
+    if function not in _known:
+        read = _read_early(function)
+        for each in filter(None, (*read.arguments.values(), read.others)):
+            if each.unresolved is not None:
+                raise ConfigurationError(
+                    f"an annotation of the handler {_name_of(function)} cannot be resolved: {each.unresolved};"
+                    " import what it names also when the program runs, not only for type checkers"
+                )
+    return _known[function]
+
+
+def _read_early(function: Function) -> _Signature:
+    """The signature. It is kept only if all annotations can be resolved by now."""
+    if function in _known:
+        return _known[function]
+    first, *parameters = _parameters(function)
+    read = {each.name: _read_argument(function, each) for each in parameters}
+    others = [read.pop(each.name) for each in parameters if each.kind is Parameter.VAR_KEYWORD]
     # A keyword with the name of the context parameter is an error, unless that parameter is positional only.
     context = None if first.kind is Parameter.POSITIONAL_ONLY else first.name
+    required = [each.name for each in parameters if each.name in read and each.default is Parameter.empty]
+    signature = _Signature(context, others[0] if others else None, read, required)
+    if not any(each.unresolved for each in (*read.values(), *others)):
+        _known[function] = signature
+    return signature
+
+
+def _read_argument(function: Function, parameter: Parameter) -> _Argument:
+    if parameter.annotation is Parameter.empty:
+        return _Argument(None, ANYTHING.fits)
     try:
-        hints = typing.get_type_hints(function)
-    except Exception:  # noqa: BLE001 - users write the annotations; one that cannot be resolved is not checked
-        hints = {}
-    arguments = {
-        each.name: _Argument(each.default is Parameter.empty, hints.get(each.name), _check_of(hints, each.name))
-        for each in parameters
-        if each.kind is not Parameter.VAR_KEYWORD
-    }
-    return _Signature(context, len(arguments) < len(parameters), arguments)
+        hint = _hint_of(function, parameter)
+    except Exception as error:  # noqa: BLE001 - users write the annotations
+        return _Argument(None, ANYTHING.fits, unresolved=f"{type(error).__name__}: {error}")
+    if found := plain(hint):
+        return _Argument(hint, found.fits, _by_value(found.widen))
+    from jobrunner.jobs.conversion import Converter, Unsupported
+
+    try:
+        converter = Converter(hint, _shown(hint))
+    except NameError as error:
+        return _Argument(None, ANYTHING.fits, unresolved=f"NameError: {error}")
+    except Unsupported as error:
+        raise ConfigurationError(
+            f"the parameter {parameter.name!r} of the handler {_name_of(function)} is {_shown(hint)}, which a payload"
+            f" cannot hold: {error}"
+        ) from None
+    return _Argument(hint, ANYTHING.fits, converter.decode, converter.encode)
 
 
-def _check_of(hints: Mapping[str, Any], name: str) -> Callable[[object], bool]:
-    return _check_for(hints[name]) if name in hints else _anything
+def _by_value(widen: Callable[[Any], Any] | None) -> _Convert | None:
+    return None if widen is None else lambda name, value: widen(value)
 
 
-def _check_for(hint: Any) -> Callable[[object], bool]:
-    """Make the function that checks values against this hint. To inspect a hint costs more than to check a value."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        checks = [_check_for(each) for each in typing.get_args(hint)]
-        return lambda value: any(check(value) for check in checks)
-    if origin is typing.Literal:
-        choices = typing.get_args(hint)
-        return lambda value: value in choices
-    if origin is typing.Annotated:
-        return _check_for(typing.get_args(hint)[0])
-    known = isinstance(origin or hint, type) or hint is None
-    return _FITS.get(origin or hint, _anything) if known else _anything
+def _hint_of(function: Function, parameter: Parameter) -> Any:
+    """The annotation, resolved by itself: another one that cannot be resolved is not in its way."""
+    target: Any = function
+    while isinstance(target, functools.partial):
+        target = target.func
+    holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    names = getattr(inspect.unwrap(target), "__globals__", {})
+    return typing.get_type_hints(holder, globalns=names, include_extras=True)[parameter.name]
 
 
-def _anything(value: object) -> bool:
-    return True
+def _parameters(function: Function) -> list[Parameter]:
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        # Annotations may name what the module defines later.
+        return list(inspect.signature(function, annotation_format=Format.FORWARDREF).parameters.values())
+    return list(inspect.signature(function).parameters.values())
+
+
+def _name_of(function: Function) -> str:
+    return getattr(function, "__name__", "of this type")
 
 
 def _shown(hint: Any) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from jobrunner.durations import Duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES, check_match, check_payload
+from jobrunner.jobs.policy import Encode
 from jobrunner.model import Declaration, Definition, Source
 from jobrunner.names import check_job_type
 from jobrunner.schedules.options import OPTIONS
@@ -87,10 +88,8 @@ def check(declared: Declaration | Definition, payload_limit: int = DEFAULT_LIMIT
     return recurrence
 
 
-def declare_all(
-    schedules: Schedules, timezone: str | None, job_type: str, check: Callable[[Mapping[str, Any]], None]
-) -> tuple[Declaration, ...]:
-    """The declarations of one handler's schedules; ``check`` checks each payload. Raises UsageError."""
+def declare_all(schedules: Schedules, timezone: str | None, job_type: str, encode: Encode) -> tuple[Declaration, ...]:
+    """The declarations of one handler's schedules; ``encode`` makes their payloads. Raises UsageError."""
     if isinstance(schedules, str):
         schedules = Schedule(schedules, "UTC" if timezone is None else timezone)
     elif timezone is not None:
@@ -102,22 +101,23 @@ def declare_all(
         raise UsageError("schedule= must be a text such as '0 2 * * *', a Schedule, or a list of Schedules")
     if len(listed) > 1 and any(each.name is None for each in listed):
         raise UsageError("several schedules of one handler need names; write Schedule(..., name='...') in each")
-    declared = tuple(_named(each, job_type, check) for each in listed)
+    declared = tuple(_named(each, job_type, encode) for each in listed)
     names = [each.name for each in declared]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two of them are named {repeated!r}; rename one")
     return declared
 
 
-def _named(schedule: Schedule, job_type: str, check: Callable[[Mapping[str, Any]], None]) -> Declaration:
+def _named(schedule: Schedule, job_type: str, encode: Encode) -> Declaration:
     try:
+        declaration = declare(replace(schedule, payload=None), job_type, "code")
+        arguments = {} if schedule.payload is None else schedule.payload
         # Only the host that applies the schedule knows the limit of a payload, and checks it then.
-        declaration = declare(schedule, job_type, "code", payload_limit=2**62)
-        check_match(job_type, check, declaration.payload)
+        payload = check_payload(check_match(job_type, encode, arguments), 2**62)
     except UsageError as error:
         named = "" if schedule.name is None else f"{str(schedule.name)[:60]!r}: "
         raise UsageError(f"{named}{error}") from None
-    return declaration
+    return replace(declaration, payload=payload)
 
 
 def as_data(declaration: Declaration) -> dict[str, Any]:

@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"schedule": Schedule("@daily", name="a\nb")}, "1 to 200 characters"),
     "name no text": ({"schedule": Schedule("@daily", name=7)}, "1 to 200 characters"),  # type: ignore[arg-type] # what a type checker would have told
     "payload no object": ({"schedule": Schedule("@daily", payload=[1])}, "JSON object"),  # type: ignore[arg-type] # what a type checker would have told
-    "payload no JSON": ({"schedule": Schedule("@daily", payload={"to": {1}})}, "JSON"),
+    "payload no JSON": ({"schedule": Schedule("@daily", payload={"to": {1}})}, "argument 'to' must be str, not set"),
     "unknown argument": ({"schedule": Schedule("@daily", payload={"two": 1})}, "unexpected argument 'two'"),
     "missing argument": (
         {"schedule": Schedule("@daily", name="d", payload={})},

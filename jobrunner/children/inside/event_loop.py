@@ -136,13 +136,14 @@ class _Server:
     async def _attempt(self, run: _Run) -> Report:
         start = run.start
         job = registered().get(start.job_type)
-        if refused := reports.refused(job, start, is_async=True):
-            return refused
+        arguments = reports.arguments_of(job, start, is_async=True)
+        if isinstance(arguments, Report):
+            return arguments
         assert job is not None
         own = OwnWork(start, self._access)
         context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop, own)
         try:
-            value = await job.function(context, **start.payload)
+            value = await job.function(context, **arguments)
             own.close(value)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)

@@ -37,8 +37,11 @@ def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:
     if taken := sorted(set(hello.reserved) & set(registered())):
         return ImportFailed(f"{taken[0]!r} is a handler and also a command of jobrunner.toml; rename one")
     try:
+        # Annotations may name what another module defines.
+        for job in registered().values():
+            job.resolve()
         schedules = _schedules() if hello.schedules else []
-    except BadPayload as error:
+    except (BadPayload, ConfigurationError) as error:
         return ImportFailed(str(error))
     policies = [job.policy.as_data() for job in registered().values()]
     return Ready(policies, schedules, [_misfit(job_type, payload) for job_type, payload in hello.payloads])

@@ -242,8 +242,9 @@ class Child:
         return self._closed_in_a_row >= _MOST_CLOSED_IN_A_ROW
 
     def _attempt(self, job: Job[Any, Any] | None, start: StartRun, progress: Progress) -> Report:
-        if refused := reports.refused(job, start, is_async=False):
-            return refused
+        arguments = reports.arguments_of(job, start, is_async=False)
+        if isinstance(arguments, Report):
+            return arguments
         assert job is not None
         own = OwnWork(start, self._access)
         context = reports.context_of(start, progress, lambda: self._was_asked_to_stop, own)
@@ -257,7 +258,7 @@ class Child:
         try:
             self._is_at_work = True
             try:
-                value = job.function(context, **start.payload)
+                value = job.function(context, **arguments)
                 own.close(value)
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -32,6 +33,7 @@ _CLOSED = re.compile(
 )
 """Error messages of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""
 
+_NEVER_RUN = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 Send = Callable[[FromChild], None]
 # All runs of a claim have started at the same instant.
 _instant = lru_cache(maxsize=8)(datetime.fromisoformat)
@@ -84,8 +86,8 @@ def not_begun(start: StartRun) -> Report:
     return Report(start.run_id, NOT_BEGUN)
 
 
-def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Report | None:
-    """The report of a run whose handler cannot be called. None means that it can be called.
+def arguments_of(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Mapping[str, Any] | Report:
+    """The arguments that a run's handler is called with, or the report of a run whose handler cannot be called.
 
     The outcome is ``incompatible`` if another version of the code may run it: perhaps a deploy is under way.
     """
@@ -93,19 +95,32 @@ def refused(job: Job[Any, Any] | None, start: StartRun, *, is_async: bool) -> Re
         error = "no handler of this name and kind"
         return Report(start.run_id, "incompatible", error_type="unknown_type", error=error)
     try:
-        job.check(start.payload)
+        return job.arguments(start.payload)
     except PayloadMismatch as error:
         return Report(start.run_id, "incompatible", error_type="bad_payload", error=str(error))
     except BadPayload as error:
         return Report(start.run_id, "discarded", error_type="bad_payload", error=str(error))
-    return None
 
 
 def returned(value: object, job: Job[Any, Any], start: StartRun) -> Report:
     """The report of a handler that has returned."""
     if isinstance(value, Retry | Discard | Snooze):
         return requested(value, job, start)
+    if isinstance(value, _NEVER_RUN):
+        return _never_run(value, job, start)
     return Report(start.run_id, "succeeded", result=_kept(value, start.result_limit))
+
+
+def _never_run(value: object, job: Job[Any, Any], start: StartRun) -> Report:
+    # Otherwise the run would have succeeded, and done nothing.
+    kind = type(value).__name__
+    return Report(
+        start.run_id,
+        "failed",
+        wait_seconds=job.policy.backoff.wait(start.attempt).total_seconds(),
+        error_type="TypeError",
+        error=f"the handler returned a {kind} that nobody has run; await it, or loop over it, in the handler",
+    )
 
 
 def encode_success(run_id: int, ended_at: float) -> bytes:

@@ -1,0 +1,61 @@
+"""Calls that each type checker must accept."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from jobrunner import Context, Enqueued, Entry, enqueue, enqueue_many, job
+from typed.handlers import clean_up, collect, fetch, no_context, send
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+def sync(ctx: Context, engine: Connection, session: Session, pg: psycopg.Connection, lite: sqlite3.Connection) -> None:
+    send.enqueue(lite, user_id=1)
+    send.enqueue(lite, 1)
+    send.enqueue(lite, 1, "note")
+    send.enqueue(pg, 1, note="note", urgent=True)
+    send.enqueue(engine, note="note", user_id=1)
+    answer: Enqueued = send.enqueue(session, user_id=1, urgent=answered(None))
+    send.using(run_at=NOON).enqueue(lite, user_id=1)
+    send.using(run_at=timedelta(hours=1), priority=5, idempotency_key="k").enqueue(lite, 1)
+    send.using(max_attempts=3, timeout="none").enqueue(pg, 1, "note")
+    later = send.using(run_at=None, timeout=timedelta(minutes=1))
+    later.enqueue(lite, user_id=1, urgent=answered(answer))
+    send.enqueue_many(
+        lite, [{"user_id": 1}, Entry({"user_id": 2}, priority=1), later.entry(3, urgent=True)], priority=2
+    )
+    fetch.enqueue(lite, url="x", when=NOON)
+    fetch.enqueue(lite, "x", None)
+    fetch.using(priority=1).enqueue(lite, "x", when=None)
+    clean_up.enqueue(lite)
+    clean_up.using(priority=1).enqueue(lite)
+    collect.enqueue(lite, names=["a"], more=1, and_more=2)
+    text: str = send(ctx, user_id=1)
+    send(ctx, 1, text, urgent=True)
+    clean_up(ctx)
+    enqueue(lite, "send", {"user_id": 1}, run_at=NOON)
+    enqueue_many(lite, "send", [{"user_id": 1}])
+    name: str = fetch.name
+    no_context()
+    print(name)
+
+
+async def asynchronous(ctx: Context, lite: sqlite3.Connection) -> int:
+    await collect(ctx, names=[], other=1)
+    send.enqueue(lite, 1)
+    return await fetch(ctx, "x", when=NOON)
+
+
+def answered(answer: Enqueued | None) -> bool:
+    return answer is not None and answer.created
+
+
+@job
+def within(ctx: Context, number: float) -> None:
+    print(ctx.attempt, number)
