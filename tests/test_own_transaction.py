@@ -1,6 +1,7 @@
 """``ctx.transaction``: a handler's writes and the end of its run commit together, or neither does."""
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -13,9 +14,9 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
 import jobrunner as package
-from harness import Database, PostgresDatabase, SQLiteDatabase, pages, sqlite_only
+from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
 from harness.effects import LostRun, close_all, effects_of
-from harness.invariants import insert_runs, outcomes
+from harness.invariants import outcomes
 from jobrunner import Context, HandlerStopped, TransactionTooLong, registry
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import BadPayload, UsageError
@@ -256,21 +257,17 @@ def test_block_that_holds_the_lock_of_a_file_for_a_quarter_of_the_lease_is_inter
 
 
 @pytest.mark.promise("P2", "P5")
+@postgresql_only
 def test_end_waits_for_a_heartbeat_that_has_locked_the_row(
-    database: Database, run: LostRun, effects: RunEffects
+    database: PostgresDatabase, run: LostRun, effects: RunEffects
 ) -> None:
     """Skipped like a lease that is lost, it would undo work that was done."""
-    if isinstance(database, SQLiteDatabase):
-        return
-    import threading
-
-    assert isinstance(database, PostgresDatabase)
     with closing(database.connect()) as beat:
         beat.execute("BEGIN")
         beat.execute("SELECT 1 FROM job_runs WHERE id = %s FOR NO KEY UPDATE", [run.run_id])
-        threading.Timer(0.3, lambda: beat.execute("COMMIT")).start()
-        with effects.transaction(None, none) as handle:
-            write(handle)
+        ending = threading.Timer(0.3, lambda: beat.execute("COMMIT"))
+        ending.start()
+        work_in(effects, None, write)
+        ending.join()
     assert state(database, run) == ("succeeded", 1)
     assert outcomes(database, run.run_id) == ["succeeded"]
-    assert insert_runs(database, 1)
