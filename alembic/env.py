@@ -13,6 +13,7 @@ def run() -> None:
             dialect_name=settings["dialect_name"],
             output_buffer=settings["output"],
             version_table=VERSION_TABLE,
+            version_table_schema=settings["schema"],
             literal_binds=True,
             transactional_ddl=True,
         )
@@ -20,6 +21,7 @@ def run() -> None:
         context.configure(
             connection=settings["connection"],
             version_table=VERSION_TABLE,
+            version_table_schema=settings["schema"],
             target_metadata=metadata,
             transactional_ddl=True,
         )

@@ -49,17 +49,18 @@ def enqueue(
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
     exact, enqueues of such a type wait for each other until each transaction ends: keep it short.
     """
+    settings = _settings()
     new = new_run(
         job_type,
         encoded(job_type, payload or {}),
-        payload_limit=_payload_limit(),
+        payload_limit=settings.payload_limit,
         run_at=run_at,
         priority=priority,
         idempotency_key=idempotency_key,
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    return insert_run(connection_of_caller(transaction), new, declared(job_type))
+    return insert_run(connection_of_caller(transaction, settings.schema), new, declared(job_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def enqueue_many(
     is in the list twice, the second answer has the id of the first one's run.
     """
     options: dict[str, Any] = {"run_at": run_at, "priority": priority, "max_attempts": max_attempts, "timeout": timeout}
-    limit = _payload_limit()
+    settings = _settings()
+    limit = settings.payload_limit
     shared = new_run(job_type, {}, payload_limit=limit, **options)
     listed: list[dict[str, Any]] = []
     for index, given in enumerate(payloads):
@@ -104,7 +106,9 @@ def enqueue_many(
         # The statement takes a column from the call or from the list. If one entry has its own options, all get theirs.
         rest = _without_type(shared.columns())
         listed = [own if len(own) > 1 else rest | own for own in listed]
-    return insert_runs(connection_of_caller(transaction), shared, listed, declared(job_type)) if listed else []
+    if not listed:
+        return []
+    return insert_runs(connection_of_caller(transaction, settings.schema), shared, listed, declared(job_type))
 
 
 def _own_columns(
@@ -122,14 +126,14 @@ def _without_type(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if name != "job_type"}
 
 
-def _payload_limit() -> int:
-    return _payload_limit_in(int(clock.elapsed()))
+def _settings() -> config.EnqueueSettings:
+    return _settings_in(int(clock.elapsed()))
 
 
 @lru_cache(maxsize=1)
-def _payload_limit_in(_: int) -> int:
+def _settings_in(_: int) -> config.EnqueueSettings:
     # The file is read again each second: an application sees a change soon, and most enqueues read no file.
-    return config.payload_limit(os.environ)
+    return config.for_enqueue(os.environ)
 
 
 def new_run(

@@ -24,6 +24,7 @@ NO_SETTINGS = frozenset(
 """Variables with the prefix JOBRUNNER_ that are not settings. A job that calls jobrunner inherits some of them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}", re.ASCII)
+_SCHEMA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", re.ASCII)
 _KUBERNETES_SERVICE = r"JOBRUNNER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
 
 
@@ -34,6 +35,21 @@ def check_job_type(name: str) -> str:
             f"{name[:60]!r} cannot be a job type; use up to 200 letters, digits and _ . : / - , starting with a"
             " letter, a digit or _"
         )
+    return name
+
+
+def check_schema_name(name: str) -> str:
+    """Return the name. Raises UsageError if it cannot be JOBRUNNER_SCHEMA.
+
+    It stands in double quotes wherever it is used, also inside functions of the database. With these characters it
+    means the same in all of these texts.
+    """
+    if not _SCHEMA_NAME.fullmatch(name):
+        raise UsageError(
+            f"{name[:60]!r} cannot be the schema; use up to 63 letters, digits and _ - , starting with a letter or a _"
+        )
+    if name.startswith("pg_") or name == "information_schema":
+        raise UsageError(f"{name!r} belongs to PostgreSQL itself; choose another schema, such as 'jobrunner'")
     return name
 
 

@@ -16,7 +16,7 @@ WRONG_FOR_A_TICK = {"LEASE": "nonsense", "CONCURRENCY": "0", "DATABSE_URL": "x",
 
 
 def enqueue(database: Database, payload: dict[str, Any]) -> None:
-    enqueueing._payload_limit_in.cache_clear()
+    enqueueing._settings_in.cache_clear()
     path = database.path if isinstance(database, SQLiteDatabase) else None
     with closing(sqlite3.connect(path) if path else psycopg.connect(database.url)) as connection:
         enqueueing.enqueue(connection, "echo", payload)

@@ -2,22 +2,23 @@
 
 import re
 
-from alembic import op
+from alembic import context, op
 from jobrunner.store.dialect import values
 from jobrunner.store.drivers import notify
+from jobrunner.store.namespace import qualifier
 
 revision = "0001"
 down_revision = None
 
 TABLES = """
-CREATE TABLE job_state (
+CREATE TABLE {schema}job_state (
   id INTEGER NOT NULL CONSTRAINT job_state_pkey PRIMARY KEY CONSTRAINT job_state_single CHECK (id = 1),
   oldest_code INTEGER NOT NULL,
   pruned_at {time},
   clock_offset {key} NOT NULL DEFAULT 0
 ){storage};
-INSERT INTO job_state (id, oldest_code) VALUES (1, 1);
-CREATE TABLE job_definitions (
+INSERT INTO {schema}job_state (id, oldest_code) VALUES (1, 1);
+CREATE TABLE {schema}job_definitions (
   id {identity},
   name VARCHAR(200) NOT NULL,
   job_type VARCHAR(200) NOT NULL,
@@ -50,7 +51,7 @@ CREATE TABLE job_definitions (
     AND jitter BETWEEN 0.000001 AND 316224000 AND max_runs BETWEEN 1 AND 1000000000 AND runs_made >= 0),
   CONSTRAINT job_definitions_name_key UNIQUE (name)
 ){storage};
-CREATE TABLE job_runs (
+CREATE TABLE {schema}job_runs (
   id {identity},
   definition_id {key},
   job_type VARCHAR(200) NOT NULL,
@@ -94,36 +95,37 @@ CREATE TABLE job_runs (
     (status IN ('succeeded', 'dead', 'cancelled')) = (finished_at IS NOT NULL)),
   CONSTRAINT job_runs_counts CHECK (attempts >= 0 AND releases >= 0 AND lease_expiries >= 0),
   CONSTRAINT job_runs_limits CHECK (max_attempts >= 1 AND timeout BETWEEN 0 AND 316224000),
-  CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES job_definitions (id)
+  CONSTRAINT job_runs_definition_id_fkey FOREIGN KEY (definition_id) REFERENCES {schema}job_definitions (id)
 ){storage_of_runs};
-CREATE UNIQUE INDEX job_runs_slot ON job_runs (definition_id, scheduled_for)
+CREATE UNIQUE INDEX job_runs_slot ON {schema}job_runs (definition_id, scheduled_for)
   WHERE scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again');
-CREATE INDEX job_runs_unfinished ON job_runs (definition_id, id)
+CREATE INDEX job_runs_unfinished ON {schema}job_runs (definition_id, id)
   WHERE status IN ('queued', 'failed', 'running') AND definition_id IS NOT NULL;
-CREATE INDEX job_runs_key ON job_runs (concurrency_key, id)
+CREATE INDEX job_runs_key ON {schema}job_runs (concurrency_key, id)
   WHERE status IN ('queued', 'failed', 'running') AND concurrency_key IS NOT NULL;
-CREATE UNIQUE INDEX job_runs_key_running ON job_runs (concurrency_key)
+CREATE UNIQUE INDEX job_runs_key_running ON {schema}job_runs (concurrency_key)
   WHERE lease_token IS NOT NULL AND concurrency_key IS NOT NULL;
-CREATE INDEX job_runs_deadline ON job_runs (start_deadline_at)
+CREATE INDEX job_runs_deadline ON {schema}job_runs (start_deadline_at)
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
-CREATE INDEX job_runs_claim ON job_runs (job_type, priority DESC, run_at, id) WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_quarantined ON job_runs (job_type, priority DESC, run_at, id)
+CREATE INDEX job_runs_claim ON {schema}job_runs (job_type, priority DESC, run_at, id)
+  WHERE status IN ('queued', 'failed');
+CREATE INDEX job_runs_quarantined ON {schema}job_runs (job_type, priority DESC, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
-CREATE INDEX job_runs_due ON job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
-CREATE INDEX job_runs_lease ON job_runs (host, id) WHERE status = 'running';
-CREATE INDEX job_runs_finished ON job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
-CREATE TABLE job_keys (
+CREATE INDEX job_runs_due ON {schema}job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
+CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
+CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
+CREATE TABLE {schema}job_keys (
   job_type VARCHAR(200) NOT NULL,
   idempotency_key VARCHAR(500) NOT NULL,
   run_id {key},
   created_at {time} NOT NULL,
   CONSTRAINT job_keys_pkey PRIMARY KEY (job_type, idempotency_key)
 ){storage};
-CREATE TABLE job_locks (
+CREATE TABLE {schema}job_locks (
   name VARCHAR(300) NOT NULL,
   CONSTRAINT job_locks_pkey PRIMARY KEY (name)
 ){storage};
-CREATE TABLE job_types (
+CREATE TABLE {schema}job_types (
   job_type VARCHAR(200) NOT NULL,
   max_waiting {key},
   when_full VARCHAR(20) NOT NULL,
@@ -134,7 +136,7 @@ CREATE TABLE job_types (
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
   CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
 ){storage};
-CREATE TABLE job_attempts (
+CREATE TABLE {schema}job_attempts (
   id {identity},
   run_id {key} NOT NULL,
   sequence INTEGER NOT NULL,
@@ -152,9 +154,9 @@ CREATE TABLE job_attempts (
   exit_signal INTEGER,
   CONSTRAINT job_attempts_run_id_sequence_key UNIQUE (run_id, sequence),
   CONSTRAINT job_attempts_run_id_lease_token_key UNIQUE (run_id, lease_token),
-  CONSTRAINT job_attempts_run_id_fkey FOREIGN KEY (run_id) REFERENCES job_runs (id) ON DELETE CASCADE
+  CONSTRAINT job_attempts_run_id_fkey FOREIGN KEY (run_id) REFERENCES {schema}job_runs (id) ON DELETE CASCADE
 ){storage};
-CREATE TABLE job_ticks (
+CREATE TABLE {schema}job_ticks (
   id {identity},
   host VARCHAR(255) NOT NULL,
   worker VARCHAR(300) NOT NULL,
@@ -167,8 +169,8 @@ CREATE TABLE job_ticks (
   counts {json},
   error TEXT
 ){storage};
-CREATE INDEX job_ticks_started_at ON job_ticks (started_at);
-CREATE TABLE job_events (
+CREATE INDEX job_ticks_started_at ON {schema}job_ticks (started_at);
+CREATE TABLE {schema}job_events (
   id {identity},
   at {time} NOT NULL,
   actor VARCHAR(300) NOT NULL,
@@ -177,10 +179,10 @@ CREATE TABLE job_events (
   definition_id {key},
   detail {json} NOT NULL
 ){storage};
-CREATE INDEX job_events_at ON job_events (at);
-CREATE INDEX job_events_run_id ON job_events (run_id);
-CREATE INDEX job_events_definition_id ON job_events (definition_id);
-CREATE TABLE job_effects (
+CREATE INDEX job_events_at ON {schema}job_events (at);
+CREATE INDEX job_events_run_id ON {schema}job_events (run_id);
+CREATE INDEX job_events_definition_id ON {schema}job_events (definition_id);
+CREATE TABLE {schema}job_effects (
   key VARCHAR(500) NOT NULL,
   state VARCHAR(20) NOT NULL CONSTRAINT job_effects_state CHECK (state IN ('intended', 'uncertain', 'applied')),
   run_id {key} NOT NULL,
@@ -194,45 +196,45 @@ CREATE TABLE job_effects (
   CONSTRAINT job_effects_pkey PRIMARY KEY (key),
   CONSTRAINT job_effects_settled CHECK ((state = 'applied') = (settled_at IS NOT NULL))
 ){storage};
-CREATE INDEX job_effects_open ON job_effects (intended_at) WHERE state <> 'applied';
+CREATE INDEX job_effects_open ON {schema}job_effects (intended_at) WHERE state <> 'applied';
 """
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
 # has a lease_token: said so where no index but the one that is meant may serve.
 VIEWS = """
-CREATE VIEW job_claimable AS
-  SELECT id, job_type, priority, run_at, lease_expiries, releases FROM job_runs
+CREATE VIEW {schema}job_claimable AS
+  SELECT id, job_type, priority, run_at, lease_expiries, releases FROM {schema}job_runs
   WHERE status IN ('queued', 'failed') AND run_at <= {now}
     AND (start_deadline_at IS NULL OR start_deadline_at > {now})
     AND (concurrency_key IS NULL
-      OR (NOT EXISTS (SELECT 1 FROM job_runs other
+      OR (NOT EXISTS (SELECT 1 FROM {schema}job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
             AND other.lease_token IS NOT NULL)
-        AND NOT EXISTS (SELECT 1 FROM job_runs other
+        AND NOT EXISTS (SELECT 1 FROM {schema}job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
             AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))));
-CREATE VIEW job_overdue AS
-  SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM job_runs
+CREATE VIEW {schema}job_overdue AS
+  SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM {schema}job_runs
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
-CREATE VIEW job_expandable AS
-  SELECT id, next_run_at FROM job_definitions
+CREATE VIEW {schema}job_expandable AS
+  SELECT id, next_run_at FROM {schema}job_definitions
   WHERE schedule IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL
     AND (next_run_at IS NULL OR next_run_at <= {now});
 -- No lease is longer than ten minutes: one that seems to be is left from before the clock stepped back.
-CREATE VIEW job_recoverable AS
-  SELECT id, host, locked_by FROM job_runs
+CREATE VIEW {schema}job_recoverable AS
+  SELECT id, host, locked_by FROM {schema}job_runs
   WHERE status = 'running' AND (locked_until <= {now} OR locked_until > {now} + {ten_minutes});
-CREATE VIEW job_due AS
-  SELECT 'claim' AS kind, id, run_at AS due_at FROM job_claimable
-  UNION ALL SELECT 'expand', id, next_run_at FROM job_expandable
-  UNION ALL SELECT 'recover', id, NULL FROM job_recoverable
-  UNION ALL SELECT 'expire', id, start_deadline_at FROM job_overdue;
-CREATE VIEW job_dead AS
-  SELECT id, job_type, finished_at, attempts, error_type, last_error, payload FROM job_runs
+CREATE VIEW {schema}job_due AS
+  SELECT 'claim' AS kind, id, run_at AS due_at FROM {schema}job_claimable
+  UNION ALL SELECT 'expand', id, next_run_at FROM {schema}job_expandable
+  UNION ALL SELECT 'recover', id, NULL FROM {schema}job_recoverable
+  UNION ALL SELECT 'expire', id, start_deadline_at FROM {schema}job_overdue;
+CREATE VIEW {schema}job_dead AS
+  SELECT id, job_type, finished_at, attempts, error_type, last_error, payload FROM {schema}job_runs
   WHERE status = 'dead';
-CREATE VIEW job_stuck AS
-  SELECT id, job_type, host, locked_by, started_at, locked_until, timeout FROM job_runs
+CREATE VIEW {schema}job_stuck AS
+  SELECT id, job_type, host, locked_by, started_at, locked_until, timeout FROM {schema}job_runs
   WHERE status = 'running' AND (locked_until <= {now}
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
@@ -242,12 +244,19 @@ VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "c
 
 
 def upgrade() -> None:
-    name = op.get_context().dialect.name
-    words = values.ddl_words(name)
-    _run(_checked(TABLES, name), words)
-    for statement in (*values.clock_statements(name), *notify.notify_statements(name)):
+    for statement in statements(op.get_context().dialect.name, context.config.attributes["schema"]):
         op.execute(statement)
-    _run(VIEWS, words)
+
+
+def statements(dialect_name: str, schema: str | None) -> list[str]:
+    """All that creates the schema, in order. ``jobrunner migrate`` also repairs with them what is missing."""
+    words = values.ddl_words(dialect_name, schema)
+    return [
+        *_split(_checked(TABLES, dialect_name), words),
+        *values.clock_statements(dialect_name, schema),
+        *notify.notify_statements(dialect_name, schema),
+        *_split(VIEWS, words),
+    ]
 
 
 def _checked(script: str, dialect_name: str) -> str:
@@ -263,23 +272,25 @@ def _checked(script: str, dialect_name: str) -> str:
         if not instants:
             return table[0]
         condition = values.readable(dialect_name, instants, json_columns)
-        return f"CREATE TABLE {name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
+        return (
+            f"CREATE TABLE {{schema}}{name} ({columns},\n  CONSTRAINT {name}_readable CHECK ({condition})\n){storage};"
+        )
 
-    return re.sub(r"CREATE TABLE (\w+) \((.*?)\n\)(\{\w+\});", add, script, flags=re.DOTALL)
+    return re.sub(r"CREATE TABLE {schema}(\w+) \((.*?)\n\)(\{\w+\});", add, script, flags=re.DOTALL)
 
 
 def downgrade() -> None:
+    name, schema = op.get_context().dialect.name, context.config.attributes["schema"]
+    before = qualifier(schema)
     for view in VIEW_NAMES:
-        op.execute(f"DROP VIEW IF EXISTS job_{view}")
-    for statement in values.clock_removal(op.get_context().dialect.name):
+        op.execute(f"DROP VIEW IF EXISTS {before}job_{view}")
+    for statement in values.clock_removal(name, schema):
         op.execute(statement)
     for table in NAMES:
-        op.execute(f"DROP TABLE IF EXISTS job_{table}")
-    for statement in notify.notify_removal(op.get_context().dialect.name):
+        op.execute(f"DROP TABLE IF EXISTS {before}job_{table}")
+    for statement in notify.notify_removal(name, schema):
         op.execute(statement)
 
 
-def _run(script: str, words: dict[str, str]) -> None:
-    for statement in script.split(";\n"):
-        if statement.strip():
-            op.execute(statement.strip().format(**words))
+def _split(script: str, words: dict[str, str]) -> list[str]:
+    return [statement.strip().format(**words) for statement in script.split(";\n") if statement.strip()]

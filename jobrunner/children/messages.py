@@ -21,7 +21,8 @@ class Hello(NamedTuple):
 
     If ``schedules`` is set, the answer holds the schedules of the handlers. For each of ``payloads``, a job type and a
     payload, the answer says whether it fits the handler. The child writes ``output_mark`` (hex) after the output of
-    each run. ``database_url`` and ``lease_seconds`` are for what handlers do in the database through their context.
+    each run. ``database_url``, ``schema`` and ``lease_seconds`` are for what handlers do in the database through their
+    context.
     """
 
     imports: Sequence[str]
@@ -31,6 +32,7 @@ class Hello(NamedTuple):
     schedules: bool = False
     payloads: Sequence[tuple[str, dict[str, Any]]] = ()
     database_url: str | None = None
+    schema: str | None = None
     lease_seconds: float = 60.0
 
 

@@ -51,6 +51,7 @@ class ChildPlan:
     page: BegunPage = field(default_factory=lambda: BegunPage(None))
     result_limit: int = DEFAULT_LIMIT_BYTES
     database_url: str | None = field(default=None, repr=False)
+    schema: str | None = None
     lease_seconds: float = 60.0
 
 
@@ -100,7 +101,7 @@ class ChildProcess(Process):
         self.was_killed_without_channel = False
         app_dir = str(plan.app_dir) if plan.app_dir else None
         asked = (plan.reserved, plan.schedules, plan.payloads)
-        self.send(Hello(plan.imports, mark.hex(), app_dir, *asked, plan.database_url, plan.lease_seconds))
+        self.send(Hello(plan.imports, mark.hex(), app_dir, *asked, plan.database_url, plan.schema, plan.lease_seconds))
 
     @property
     def bell(self) -> int:

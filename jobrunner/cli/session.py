@@ -35,7 +35,7 @@ def unopened(
     config: Config, patience: timedelta | Waits = waits.COMMAND, *, for_tick: bool = False
 ) -> tuple[Database, Watchdog]:
     """The configured database, which need not exist, and its watchdog. Both are closed when the command ends."""
-    database = Database(locate(environment.database_url(config)), patience=patience)
+    database = Database(locate(environment.database_url(config), config.schema), patience=patience)
     context = click.get_current_context()
     context.call_on_close(database.close)
     # On a host with too many processes a person must still be able to look. A tick could not work there.

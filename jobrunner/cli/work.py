@@ -93,10 +93,10 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
     if version is None:
-        changed = migrations.migrate(database)
+        changes = migrations.migrate(database)
     else:
-        changed = migrations.go_down(database, version, delete_data=delete_data)
-    render.done(f"{database.location.label}: {'migrated' if changed else 'up to date'}")
+        changes = ["migrated"] if migrations.go_down(database, version, delete_data=delete_data) else []
+    render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")
 
 
 @click.command()

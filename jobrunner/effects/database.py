@@ -20,8 +20,8 @@ T = TypeVar("T")
 class ChildDatabase:
     """One connection for all runs of a child. Any thread may use it; they take turns."""
 
-    def __init__(self, url: str, lease_seconds: float) -> None:
-        self.location = locate(url)
+    def __init__(self, url: str, lease_seconds: float, schema: str | None = None) -> None:
+        self.location = locate(url, schema)
         self.lease_seconds = lease_seconds
         self.waits = Waits.of(of_tick(timedelta(seconds=lease_seconds)))
         self._database = Database(self.location, patience=self.waits)

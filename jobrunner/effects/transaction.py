@@ -41,7 +41,9 @@ class RunTransaction:
     def block(self, given: object, result: Callable[[], object]) -> Iterator[Any]:
         """The transaction, on ``given`` or on a connection of our own. ``result`` is asked for at its end."""
         self._check_is_first()
-        own = self._open = transactions.begin(self._database.engine() if given is None else given)
+        own = self._open = transactions.begin(
+            self._database.engine() if given is None else given, self._database.location.schema
+        )
         try:
             with self._time_limit(own):
                 yield own.handle

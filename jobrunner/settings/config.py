@@ -26,6 +26,8 @@ _LONGEST_LEASE = timedelta(minutes=10)
 class Config(NamedTuple):
     """All settings. ``database_url`` None: the embedded database; ``log`` None: no log file.
 
+    ``schema`` is the schema of PostgreSQL that holds our tables; None: the server's search path decides.
+
     ``commands`` are the job types of the configuration file, by name. ``state_dir`` None: see ``state_folder``.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
@@ -33,6 +35,7 @@ class Config(NamedTuple):
     file: Path | None
     commands: Mapping[str, Command]
     database_url: str | None
+    schema: str | None
     imports: tuple[str, ...]
     application: str
     app_dir: Path | None
@@ -64,6 +67,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         file=None if file is None else file.path,
         commands={} if file is None else file.commands,
         database_url=reader.url("database_url") or environ.get("DATABASE_URL") or None,
+        schema=_schema(reader),
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
         application=reader.name("application"),
         app_dir=reader.path("app_dir"),
@@ -93,14 +97,27 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     return config
 
 
-def payload_limit(environ: Mapping[str, str]) -> int:
-    """The only setting that an application needs to enqueue; a mistake in another setting must not stop it."""
-    path = _job_file_path(environ)
-    if path is None:
-        return _payload_limit(SettingsReader(environ, {}, None))
-    from jobrunner.settings import toml_file
+class EnqueueSettings(NamedTuple):
+    """The only settings that an application needs to enqueue."""
 
-    return _payload_limit(SettingsReader(environ, {}, toml_file.read_settings(path)))
+    payload_limit: int
+    schema: str | None
+
+
+def for_enqueue(environ: Mapping[str, str]) -> EnqueueSettings:
+    """The settings of an application that enqueues. A mistake in another setting must not stop it."""
+    path = _job_file_path(environ)
+    file = None
+    if path is not None:
+        from jobrunner.settings import toml_file
+
+        file = toml_file.read_settings(path)
+    reader = SettingsReader(environ, {}, file)
+    return EnqueueSettings(_payload_limit(reader), _schema(reader))
+
+
+def _schema(reader: SettingsReader) -> str | None:
+    return reader.schema("schema")
 
 
 def _payload_limit(reader: SettingsReader) -> int:

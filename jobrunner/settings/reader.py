@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jobrunner.settings.toml_file import JobFile
 
 T = TypeVar("T")
+D = TypeVar("D")
 _PREFIX = "JOBRUNNER_"
 _RELATIVE_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:].*)", re.DOTALL)
 _SWITCHES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -57,6 +58,10 @@ class SettingsReader:
             return text
 
         return self._parsed(name, parse, default="")
+
+    def schema(self, name: str) -> str | None:
+        """The name of a schema of PostgreSQL."""
+        return self._parsed(name, names.check_schema_name, default=None)
 
     def path(self, name: str) -> Path | None:
         """An absolute path; a relative one in the configuration file begins at the folder of that file."""
@@ -111,7 +116,7 @@ class SettingsReader:
                 # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
                 raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._read], _PREFIX)}")
 
-    def _parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
+    def _parsed(self, name: str, parse: Callable[[str], T], default: D) -> T | D:
         found = self._found(name)
         if not found.text:
             return default

@@ -39,16 +39,17 @@ Transaction: TypeAlias = (
 )
 
 
-def connection_of_caller(transaction: Transaction) -> Executor:
+def connection_of_caller(transaction: Transaction, schema: str | None) -> Executor:
     """The connection for the statements. The caller begins and ends its transaction.
 
+    ``schema`` holds our tables if it is a connection to PostgreSQL; None: the server finds them by its search path.
     On a connection of a driver, errors are the driver's own. Raises UsageError if no transaction is open on it and the
     driver will not open one (autocommit), and for anything that is not a connection.
     """
     given: Any = transaction
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
-        return SqlalchemyConnection(given)
+        return SqlalchemyConnection(given, schema)
     if hasattr(given, "run_sync"):
         raise UsageError(
             f"cannot enqueue through {_name_of(given)} directly; write:"
@@ -59,10 +60,10 @@ def connection_of_caller(transaction: Transaction) -> Executor:
         given = given.connection
     driver: type = type(given)
     if kind := _kind_of(driver):
-        return _begun(kind(given))
+        return _begun(kind(given, schema))
     if callable(getattr(given, "connection", None)):
         session: Session = given
-        return SqlalchemyConnection(session.connection())
+        return SqlalchemyConnection(session.connection(), schema)
     raise UsageError(
         f"cannot enqueue through {_name_of(given)}; give the connection or session of SQLAlchemy, psycopg, sqlite3 or"
         " Django that your transaction is open on"
@@ -72,13 +73,17 @@ def connection_of_caller(transaction: Transaction) -> Executor:
 class SqlalchemyConnection(Executor):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
-    def __init__(self, connection: EngineConnection) -> None:
+    def __init__(self, connection: EngineConnection, schema: str | None) -> None:
         self._connection = connection
         self.database = connection.dialect.name
+        if self.database == "postgresql":
+            self.schema = schema
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
         assert not isinstance(statement, str)
-        result = self._connection.execute(core(statement), values)
+        # Without the setting, the caller's own schema_translate_map counts.
+        options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
+        result = self._connection.execute(core(statement), values, execution_options=options)
         rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 
@@ -87,6 +92,11 @@ class ExternalConnection(DriverExecutor):
     """A connection of a driver. Errors are the driver's own."""
 
     driver_module: ClassVar[str]
+
+    def __init__(self, driver: Any, schema: str | None) -> None:
+        super().__init__(driver)
+        if self.database == "postgresql":
+            self.schema = schema
 
     @abstractmethod
     def begins_by_itself(self) -> bool:

@@ -11,7 +11,7 @@ from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
 def check_schema(connection: Connection) -> None:
     """Raise SchemaMismatch unless this code and the schema fit. Expects any transaction."""
     found = connection.execute(Prepared("ticks.schema")).one_or_none()
-    if found is None or number_of(found.version_num) < SCHEMA_REVISION:
+    if found is None or found.oldest_code is None or number_of(found.version_num) < SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is older than this jobrunner; run: jobrunner migrate")
     if found.oldest_code > CODE_LEVEL:
         raise SchemaMismatch("the database's schema is too new for this jobrunner; upgrade jobrunner")

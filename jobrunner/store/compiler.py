@@ -11,14 +11,19 @@ from sqlalchemy.types import TypeEngine
 from jobrunner.store.dialect.rows import ListOfRows
 from jobrunner.store.dialect.values import kind_of
 from jobrunner.store.encoding import Kind, encoder
+from jobrunner.store.namespace import MARK
 from jobrunner.store.statement import Source
 
 
 def source(statement: Executable, database: str) -> Source:
-    """The statement for this database, with parameters by name. A list in an IN (...) must be part of it."""
-    dialect = _dialect(database)
+    """The statement for this database, with parameters by name. A list in an IN (...) must be part of it.
+
+    On PostgreSQL ``namespace.MARK`` stands before each name of ours.
+    """
+    marked = {} if database == "sqlite" else {"schema_translate_map": {None: MARK}, "render_schema_translate": True}
+    options: dict[str, Any] = {"compile_kwargs": {"render_postcompile": True}, **marked}
     # Every statement has it, but the type of executables does not declare it.
-    compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})  # type: ignore[attr-defined]
+    compiled: Any = statement.compile(dialect=_dialect(database), **options)  # type: ignore[attr-defined]
     kinds = {name: kind for name, each in compiled.binds.items() if (kind := _kind(each.type)) is not None}
     required = {name for name, each in compiled.binds.items() if each.required}
     literals = {name: value for name, value in compiled.params.items() if name not in required}

@@ -74,9 +74,13 @@ class Result:
 
 
 class Executor(ABC):
-    """Executes statements on a connection to ``database``: sqlite or postgresql."""
+    """Executes statements on a connection to ``database``: sqlite or postgresql.
+
+    ``schema`` is the schema of PostgreSQL that holds our tables. None: the server finds them by its search path.
+    """
 
     database: str
+    schema: str | None = None
 
     @abstractmethod
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
@@ -90,7 +94,7 @@ class DriverExecutor(Executor):
         self.driver = driver
 
     def execute(self, statement: Statement, values: Values = NO_VALUES) -> Result:
-        known = compiled(statement, self.database)
+        known = compiled(statement, self.database, self.schema)
         cursor = self._send(known, known.parameters(values))
         description = cursor.description
         if description is None:

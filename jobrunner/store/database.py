@@ -155,8 +155,9 @@ class Database:
             yield
         except DriverError as error:
             if failures.is_missing_schema(error):
+                or_ = "" if self.location.file or self.location.schema else ", or set JOBRUNNER_SCHEMA to their schema"
                 raise SchemaMismatch(
-                    f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate"
+                    f"the database {self.location.label} has no jobrunner tables; run: jobrunner migrate{or_}"
                 ) from None
             is_transient = failures.is_transient(error) and not (self._is_cut and failures.is_cancelled(error))
             if not is_transient and (self._is_cut or failures.is_lost(error)):

@@ -56,7 +56,7 @@ def is_missing_schema(error: DriverError) -> bool:
     """Whether the statement failed because one of our tables does not exist."""
     state = getattr(error.orig, "sqlstate", None)
     words = str(error.orig)
-    return state == "42P01" or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
+    return state in ("42P01", "3F000") or (state == "42883" and "jobrunner_now" in words) or "no such table" in words
 
 
 def refusal_reason(error: BaseException) -> str:

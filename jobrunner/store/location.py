@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from jobrunner.errors import DatabaseUnavailable
+from jobrunner.errors import ConfigurationError, DatabaseUnavailable
 from jobrunner.store import raw_driver
 
 
 class Location(NamedTuple):
     """Where the database is. ``file`` is set for SQLite only, ``options``, for psycopg, only for PostgreSQL.
 
-    ``label`` is its name for people, without the password and without options, which may hold one.
+    ``label`` is its name for people, without the password and without options, which may hold one. ``schema`` is the
+    schema of PostgreSQL that holds our tables. None: the server finds them by its search path.
     """
 
     file: Path | None
     label: str
     options: Mapping[str, Any]
+    schema: str | None = None
 
     def __repr__(self) -> str:
         return f"<{self.label}>"
@@ -37,11 +39,25 @@ def of_file(file: Path) -> Location:
     return Location(file, f"sqlite:///{file}", {})
 
 
-def locate(text: str) -> Location:
+def locate(text: str, schema: str | None = None) -> Location:
     """Read a database URL in the forms that applications use, also ``postgres://``.
 
-    Raises DatabaseUnavailable in one line. It does not repeat the URL, which may hold a password.
+    Raises DatabaseUnavailable in one line. It does not repeat the URL, which may hold a password. Raises
+    ConfigurationError for a schema of an SQLite file.
     """
+    found = _locate(text)
+    if schema is None:
+        return found
+    if found.file is not None:
+        # Most likely the URL is missing: then each tick would look at an empty file, for ever.
+        raise ConfigurationError(
+            f"JOBRUNNER_SCHEMA is set, but the database {found.label} is an SQLite file, which has no schemas; set"
+            " JOBRUNNER_DATABASE_URL to the URL of the server, or remove JOBRUNNER_SCHEMA"
+        )
+    return found._replace(label=f"{found.label} (schema {schema})", schema=schema)
+
+
+def _locate(text: str) -> Location:
     file = raw_driver.file_of(text)
     if file is not None:
         return of_file(file)

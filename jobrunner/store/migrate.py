@@ -20,20 +20,27 @@ from jobrunner.store.database import Database
 from jobrunner.store.drivers import locks
 from jobrunner.store.drivers.sqlite import WAL, FileConnection, check_version
 from jobrunner.store.location import Location, of_file
+from jobrunner.store.namespace import MARK
+from jobrunner.store.repair import Inventory, pieces_of
 from jobrunner.store.schema import job_runs
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 
+_MIGRATED = "migrated"
+_SCHEMAS_OF_NAME = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s"
 
-def migrate(database: Database) -> bool:
-    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns whether anything changed.
 
-    Any number of migrations may run at once: one does the work, and the others wait and find it done.
+def migrate(database: Database) -> list[str]:
+    """Migrate the database to this code's schema. Creates a missing SQLite file. Returns what changed, in words.
+
+    Any number of migrations may run at once: one does the work, and the others wait and find it done. What another
+    tool has dropped is created again, unless it held rows. Raises JobrunnerError for what cannot be created again, and
+    for a table or view of one of our names that is not ours.
     """
     if database.location.is_missing():
-        return create_file(database)
+        return [_MIGRATED] if create_file(database) else []
     with _reported_in_one_line(database):
         _set_wal(database)
-        return database.write(_upgrade)
+        return database.write(lambda connection: _upgrade(connection, database.location))
 
 
 def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
@@ -80,7 +87,7 @@ def create_file(database: Database) -> bool:
 def _fill(database: Database) -> None:
     try:
         _set_wal(database)
-        database.write(_upgrade)
+        database.write(lambda connection: _upgrade(connection, database.location))
         # Only the file itself is linked, so everything in its log must be moved into it.
         database.outside(lambda connection: cast(FileConnection, connection).checkpoint())
     finally:
@@ -90,58 +97,100 @@ def _fill(database: Database) -> None:
 def migration_sql(location: Location) -> str:
     """The SQL that creates the whole schema, for a person to run. Needs no database."""
     name = "postgresql" if location.file is None else "sqlite"
-    output = io.StringIO(f"{WAL};\n\n" if name == "sqlite" else "")
+    first = "" if location.schema is None else f'CREATE SCHEMA IF NOT EXISTS "{location.schema}";\n\n'
+    output = io.StringIO(f"{WAL};\n\n" if name == "sqlite" else first)
     output.seek(0, io.SEEK_END)
-    _run("upgrade", "head", sql=True, dialect_name=name, output=output)
+    _run("upgrade", "head", location.schema, sql=True, dialect_name=name, output=output)
     return output.getvalue()
 
 
-def _upgrade(connection: Connection) -> bool:
+def _upgrade(connection: Connection, location: Location) -> list[str]:
     if connection.database == "sqlite":
         check_version()
     with engine_on(connection) as engine:
-        before = _locked_version(connection, engine)
-        _run("upgrade", "head", connection=engine)
-    return before != SCHEMA_REVISION
+        _lock(connection)
+        _create_schema(connection)
+        found = _inventory(connection, location)
+        before = _version(connection, engine)
+        if found.is_without_tables():
+            found.check_names()
+            found.clear()
+            _run("upgrade", "head", connection.schema, connection=engine)
+            return [_MIGRATED] if found.is_empty() else [_MIGRATED, "its tables were gone, and all runs with them"]
+        if 0 < before < SCHEMA_REVISION:
+            _run("upgrade", "head", connection.schema, connection=engine)
+            found = _inventory(connection, location)
+        found.check_names()
+        found.check_is_complete()
+        mended = [f"created again: {', '.join(names)}"] if (names := found.mend()) else []
+        if before == 0:
+            _run("stamp", "head", connection.schema, connection=engine)
+    return mended if before == SCHEMA_REVISION else [_MIGRATED, *mended]
 
 
 def _downgrade(connection: Connection, version: int, location: Location, delete_data: bool) -> bool:
     with engine_on(connection) as engine:
+        _lock(connection)
         return _downgrade_on(connection, engine, version, location, delete_data)
 
 
 def _downgrade_on(
     connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
 ) -> bool:
-    before = _locked_version(connection, engine)
+    found = _inventory(connection, location)
+    before = _version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
-    if version == before:
+    if before in (0, SCHEMA_REVISION):
+        found.check_names()
+    if version == before and (version > 0 or found.is_empty()):
         return False
     if not delete_data:
-        runs = connection.execute(select(func.count()).select_from(job_runs)).scalar_one()
+        count = select(func.count()).select_from(job_runs)
+        runs = connection.execute(count).scalar_one() if found.has_runs() else 0
         lost = "everything that jobrunner keeps" if version == 0 else f"what schema {version} does not know"
         raise UsageError(
             f"to go down from schema {before} to {version} deletes {lost} in {location.label}"
             f" ({runs} {'run' if runs == 1 else 'runs'}); if that is what you want, add --delete-data"
         )
-    _run("downgrade", f"{version:04}" if version else "base", connection=engine)
+    if before == 0:
+        _run("stamp", "head", connection.schema, connection=engine)
+    _run("downgrade", f"{version:04}" if version else "base", connection.schema, connection=engine)
     if version == 0:
-        connection.execute(f"DROP TABLE {VERSION_TABLE}")
+        connection.execute(f"DROP TABLE {MARK}.{VERSION_TABLE}")
     return True
 
 
-def _locked_version(connection: Connection, engine: EngineConnection) -> int:
-    """The version of the schema, or 0 for none. No other migration can change it until this transaction ends."""
-    from alembic.migration import MigrationContext
-
+def _lock(connection: Connection) -> None:
+    """Keep other migrations out until the transaction ends."""
     locks.lock_migrations(connection)
-    context = MigrationContext.configure(engine, opts={"version_table": VERSION_TABLE})
-    revision = context.get_current_revision()
-    version = 0 if revision is None else number_of(revision)
-    if version:
+    if connection.schema is None:
         # The application may have its own table job_events in an earlier schema. A DROP must not delete that one.
         locks.stay_with(connection, VERSION_TABLE)
+
+
+def _create_schema(connection: Connection) -> None:
+    # Only if it is missing: the right to create schemas is needed even if nothing has to be created.
+    named = {"schema": connection.schema}
+    if connection.schema is not None and not connection.execute(_SCHEMAS_OF_NAME, named).all():
+        connection.execute(f'CREATE SCHEMA "{connection.schema}"')
+
+
+def _inventory(connection: Connection, location: Location) -> Inventory:
+    from alembic.script import ScriptDirectory
+
+    head: Any = ScriptDirectory(str(_script_location())).get_revision("head")
+    statements = head.module.statements(connection.database, connection.schema)
+    return Inventory(connection, pieces_of(statements), location.label)
+
+
+def _version(connection: Connection, engine: EngineConnection) -> int:
+    """The version of the schema, or 0 for none."""
+    from alembic.migration import MigrationContext
+
+    options = {"version_table": VERSION_TABLE, "version_table_schema": connection.schema}
+    revision = MigrationContext.configure(engine, opts=options).get_current_revision()
+    version = 0 if revision is None else number_of(revision)
     if version > SCHEMA_REVISION:
         raise SchemaMismatch("the database's schema is newer than this jobrunner; upgrade jobrunner first")
     return version
@@ -197,14 +246,21 @@ def _reported_in_one_line(database: Database) -> Iterator[None]:
         ) from None
 
 
-def _run(direction: Literal["upgrade", "downgrade"], revision: str, *, sql: bool = False, **attributes: Any) -> None:
+def _run(
+    direction: Literal["upgrade", "downgrade", "stamp"],
+    revision: str,
+    schema: str | None,
+    *,
+    sql: bool = False,
+    **attributes: Any,
+) -> None:
     from alembic.config import Config
 
     from alembic import command
 
     config = Config()
     config.set_main_option("script_location", str(_script_location()).replace("%", "%%"))
-    config.attributes.update(attributes)
+    config.attributes.update(attributes, schema=schema)
     getattr(command, direction)(config, revision, sql=sql)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from jobrunner.store import sockets
+from jobrunner.store.namespace import qualifier
 from jobrunner.store.waits import PROBE, Waits
 
 T = TypeVar("T")
@@ -31,33 +32,45 @@ SQLITE_NOW = (
     "(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000"
     " + (SELECT clock_offset FROM job_state))"
 )
-POSTGRESQL_NOW = "jobrunner_now()"
-SQLITE_WORDS = {"now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
-POSTGRESQL_WORDS = {"now": POSTGRESQL_NOW, "ten_minutes": "interval '10 minutes'", "given": "%s"}
+SQLITE_WORDS = {"schema": "", "now": SQLITE_NOW, "ten_minutes": "600000000", "given": "?"}
 
 
 class UnusualUrl(Exception):
     """The raw driver does not handle this URL. The full tick handles it, or reports what is wrong."""
 
 
-def change(url: str, statement: Callable[[dict[str, str]], str], values: tuple[str, ...]) -> int:
+def postgresql_words(schema: str | None) -> dict[str, str]:
+    """The words of PostgreSQL. ``schema`` stands before each name of ours."""
+    before = qualifier(schema)
+    return {
+        "schema": before,
+        "now": f"{before}jobrunner_now()",
+        "ten_minutes": "interval '10 minutes'",
+        "given": "%s",
+    }
+
+
+def change(url: str, schema: str | None, statement: Callable[[dict[str, str]], str], values: tuple[str, ...]) -> int:
     """Run one statement in its own transaction, and return the number of rows that it wrote.
 
-    ``statement`` builds it from the words of the database. Raises UnusualUrl for an unusual URL, and all errors of the
-    driver. Its waits are short (``waits.PROBE``).
+    ``statement`` builds it from the words of the database. Raises UnusualUrl for an unusual URL, or a file with a
+    schema, and all errors of the driver. Its waits are short (``waits.PROBE``).
     """
     if file := file_of(url):
+        if schema is not None:
+            raise UnusualUrl
         return _change_file(file, statement(SQLITE_WORDS), values)
     # Not for a file: ctypes takes time, too.
     from jobrunner.store import libpq
 
     options = server_options(url)
-    text = f"{limits(PROBE)}; {statement(POSTGRESQL_WORDS)}"
+    asked = statement(postgresql_words(schema))
+    text = f"{limits(PROBE)}; {asked}"
     all_options = options | _of_libpq(connection_options(PROBE, given=options))
     try:
         return libpq.change(all_options, text, values, PROBE)
     except libpq.LibraryMissing:
-        return _ask_server(options, statement(POSTGRESQL_WORDS), values, lambda cursor: int(cursor.rowcount))
+        return _ask_server(options, asked, values, lambda cursor: int(cursor.rowcount))
 
 
 def _of_libpq(options: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from jobrunner.store.encoding import Kind, decoder, encoder
+from jobrunner.store.namespace import qualified
 
 if TYPE_CHECKING:
     from sqlalchemy import Executable
@@ -116,16 +117,26 @@ def _row_type(names: tuple[str, ...]) -> type[Row]:
 
 
 @lru_cache(maxsize=512)
-def compiled(statement: Statement, database: str) -> Compiled:
-    """The statement for this database. Build a statement of Core once, since it is compiled for each object."""
+def compiled(statement: Statement, database: str, schema: str | None = None) -> Compiled:
+    """The statement for this database, and on PostgreSQL for the schema that holds our tables.
+
+    Build a statement of Core once, since it is compiled for each object.
+    """
+    source = _source(statement, database)
+    keeps_plan = isinstance(statement, Prepared) and statement.name in _KEEP_THEIR_PLANS
+    return Compiled(source._replace(text=qualified(source.text, schema)), database, keeps_plan=keeps_plan)
+
+
+def _source(statement: Statement, database: str) -> Source:
     if isinstance(statement, str):
-        return Compiled(Source(statement, {}, {}, None), database)
+        return Source(statement, {}, {}, None)
     if isinstance(statement, Prepared):
         ahead = import_module(f"jobrunner.store.compiled.{database}").STATEMENTS.get(statement)
         if ahead is not None:
-            return Compiled(Source(*ahead), database, keeps_plan=statement.name in _KEEP_THEIR_PLANS)
+            return Source(*ahead)
     compiler = import_module("jobrunner.store.compiler")
-    return Compiled(compiler.source(core(statement), database), database)
+    found: Source = compiler.source(core(statement), database)
+    return found
 
 
 def core(statement: Prepared | Executable) -> Executable:

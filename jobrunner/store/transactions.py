@@ -19,13 +19,15 @@ from jobrunner.store.connection import Executor
 
 
 class OwnTransaction(ABC):
-    """An open transaction. ``handle`` is what the handler writes with."""
+    """An open transaction. ``handle`` is what the handler writes with; ``schema`` is that of our tables."""
 
-    handle: Any
+    def __init__(self, handle: Any, schema: str | None) -> None:
+        self.handle = handle
+        self._schema = schema
 
     def executor(self) -> Executor:
         """The connection for our last statement, after what the handler has not sent yet."""
-        return connection_of_caller(self.handle)
+        return connection_of_caller(self.handle, self._schema)
 
     def holds_only_lock(self) -> bool:
         """Whether nobody else can write to the database while the transaction is open."""
@@ -56,21 +58,21 @@ class OwnTransaction(ABC):
         return self.handle.connection.dbapi_connection
 
 
-def begin(given: Any) -> OwnTransaction:
+def begin(given: Any, schema: str | None) -> OwnTransaction:
     """Begin a transaction on what a handler has given. Raises UsageError for what cannot have one."""
     engine = sys.modules.get("sqlalchemy.engine")
     if engine is not None and isinstance(given, engine.Engine):
-        return _OnEngine(given)
+        return _OnEngine(given, schema)
     if engine is not None and isinstance(given, engine.Connection):
-        return _OnConnection(given)
+        return _OnConnection(given, schema)
     if hasattr(given, "ensure_connection"):
-        return _OnDjango(given)
+        return _OnDjango(given, schema)
     if callable(getattr(given, "connection", None)) and callable(getattr(given, "flush", None)):
-        return _OnSession(given)
+        return _OnSession(given, schema)
     for name, kind in (("sqlite3", _OnSqlite), ("psycopg", _OnServer)):
         driver = sys.modules.get(name)
         if driver is not None and isinstance(given, driver.Connection):
-            return kind(given)
+            return kind(given, schema)
     raise UsageError(
         f"ctx.transaction cannot use {type(given).__module__}.{type(given).__qualname__}; give an engine, connection or"
         " session of SQLAlchemy, a connection of psycopg or sqlite3, or Django's; in an async handler do it in a thread"
@@ -80,8 +82,8 @@ def begin(given: Any) -> OwnTransaction:
 class _OnConnection(OwnTransaction):
     """A connection of SQLAlchemy."""
 
-    def __init__(self, connection: Any) -> None:
-        self.handle = connection
+    def __init__(self, connection: Any, schema: str | None) -> None:
+        super().__init__(connection, schema)
         if not connection.in_transaction():
             connection.begin()
         self.executor()
@@ -97,10 +99,10 @@ class _OnConnection(OwnTransaction):
 class _OnEngine(_OnConnection):
     """A connection that is taken from an engine, and given back."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, schema: str | None) -> None:
         connection = engine.connect()
         try:
-            super().__init__(connection)
+            super().__init__(connection, schema)
         except BaseException:
             connection.close()
             raise
@@ -120,8 +122,8 @@ class _OnEngine(_OnConnection):
 class _OnSession(OwnTransaction):
     """A session of SQLAlchemy."""
 
-    def __init__(self, session: Any) -> None:
-        self.handle = session
+    def __init__(self, session: Any, schema: str | None) -> None:
+        super().__init__(session, schema)
         super().executor()
 
     def executor(self) -> Executor:
@@ -142,8 +144,8 @@ class _OnSession(OwnTransaction):
 class _OnServer(OwnTransaction):
     """A connection of psycopg."""
 
-    def __init__(self, connection: Any) -> None:
-        self.handle = connection
+    def __init__(self, connection: Any, schema: str | None) -> None:
+        super().__init__(connection, schema)
         if connection.autocommit and not connection.info.transaction_status:
             connection.execute("BEGIN")
         self.executor()
@@ -162,8 +164,8 @@ class _OnServer(OwnTransaction):
 class _OnSqlite(OwnTransaction):
     """A connection of sqlite3."""
 
-    def __init__(self, connection: Any) -> None:
-        self.handle = connection
+    def __init__(self, connection: Any, schema: str | None) -> None:
+        super().__init__(connection, schema)
         if not connection.in_transaction:
             # Not deferred: such a transaction may fail at its first write, whatever the busy timeout is.
             connection.execute("BEGIN IMMEDIATE")
@@ -189,10 +191,10 @@ class _OnSqlite(OwnTransaction):
 class _OnDjango(OwnTransaction):
     """A connection of Django, in an ``atomic`` block that must be the outermost one."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, schema: str | None) -> None:
         from importlib import import_module
 
-        self.handle = connection
+        super().__init__(connection, schema)
         self._atomic = import_module("django.db.transaction").atomic(using=connection.alias, durable=True)
         self._atomic.__enter__()
         self._is_open = True

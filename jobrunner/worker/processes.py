@@ -48,6 +48,7 @@ class TickProcesses:
             page=page,
             result_limit=config.payload_limit,
             database_url=url_of(config),
+            schema=config.schema,
             lease_seconds=config.lease.total_seconds(),
         )
         try:

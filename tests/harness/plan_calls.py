@@ -71,7 +71,7 @@ def pruning(*names: str) -> Call:
 
 
 def words_of(store_name: str) -> dict[str, str]:
-    return raw_driver.SQLITE_WORDS if store_name == "sqlite" else raw_driver.POSTGRESQL_WORDS
+    return raw_driver.SQLITE_WORDS if store_name == "sqlite" else raw_driver.postgresql_words(None)
 
 
 def dead_run(connection: Connection) -> int:

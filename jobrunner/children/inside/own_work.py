@@ -34,9 +34,10 @@ class DatabaseAccess:
         if self._database is None:
             from jobrunner.effects.database import ChildDatabase
 
-            if self._hello is None or self._hello.database_url is None:
+            hello = self._hello
+            if hello is None or hello.database_url is None:
                 raise UsageError("this process runs no handlers, so it has no database")
-            self._database = ChildDatabase(self._hello.database_url, self._hello.lease_seconds)
+            self._database = ChildDatabase(hello.database_url, hello.lease_seconds, hello.schema)
         return self._database
 
 

@@ -1714,7 +1714,7 @@ WHERE job_claimable.lease_expiries >= 2) AS is_due""",
         (('id', None),),
     ),
     ('ticks.schema', ()): (
-        """SELECT version_num, (SELECT job_state.oldest_code
+        """SELECT job_schema_version.version_num, (SELECT job_state.oldest_code
 FROM job_state) AS oldest_code
 FROM job_schema_version""",
         {},

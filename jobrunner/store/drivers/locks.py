@@ -19,10 +19,11 @@ def lock_migrations(connection: Connection) -> None:
 
 
 def stay_with(connection: Connection, table: str) -> None:
-    """Until the transaction ends, look up names only in the schema of this table."""
+    """Until the transaction ends, look up names only in the schema of this table, if there is one."""
     if connection.database == "postgresql":
-        schema = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass(%(table)s)"
-        connection.execute(f"SELECT set_config('search_path', ({schema}), true)", {"table": table})
+        schema = "SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE oid = to_regclass(%(table)s)"
+        change = f"SELECT set_config('search_path', schema, true) FROM ({schema}) AS found"  # noqa: S608
+        connection.execute(change, {"table": table})
 
 
 def lock_named_row(connection: Connection, name: str) -> None:

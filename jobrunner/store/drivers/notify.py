@@ -7,13 +7,13 @@ the tick often reads a number that changes with each commit of another connectio
 from __future__ import annotations
 
 import os
+import zlib
 from abc import ABC, abstractmethod
 from typing import Any
 
 from jobrunner.store.connection import Connection
+from jobrunner.store.namespace import qualifier
 
-_CHANNEL = "jobrunner"
-_LOCK = "720615, 0"
 _LOOK_SECONDS = 0.12
 
 # A NOTIFY makes all commits of a server wait for each other: 3 300 instead of 5 500 a second from eight clients, on a
@@ -22,28 +22,40 @@ _LOOK_SECONDS = 0.12
 # that between the lock and its release. A transaction that has notified cannot be prepared, so where two-phase commits
 # are allowed, there are no notifications.
 _POSTGRESQL_NOTIFY = (
-    f"""
-CREATE FUNCTION jobrunner_notify() RETURNS trigger LANGUAGE plpgsql AS $$
+    """
+CREATE FUNCTION {schema}jobrunner_notify() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF NOT (CASE WHEN pg_try_advisory_lock({_LOCK}) THEN pg_advisory_unlock({_LOCK}) ELSE false END)
+  IF NOT (CASE WHEN pg_try_advisory_lock({lock}) THEN pg_advisory_unlock({lock}) ELSE false END)
      AND current_setting('max_prepared_transactions') = '0' THEN
-    PERFORM pg_notify('{_CHANNEL}', '');
+    PERFORM pg_notify('{channel}', '');
   END IF;
   RETURN NULL;
 END $$
 """,
-    "CREATE TRIGGER jobrunner_notify AFTER INSERT ON job_runs FOR EACH STATEMENT EXECUTE FUNCTION jobrunner_notify()",
+    """
+CREATE TRIGGER jobrunner_notify AFTER INSERT ON {schema}job_runs
+  FOR EACH STATEMENT EXECUTE FUNCTION {schema}jobrunner_notify()
+""",
 )
 
 
-def notify_statements(dialect_name: str) -> list[str]:
+def notify_statements(dialect_name: str, schema: str | None) -> list[str]:
     """What a migration must run after it has created the table of runs."""
-    return [] if dialect_name == "sqlite" else list(_POSTGRESQL_NOTIFY)
+    words = {"schema": qualifier(schema), **_words(schema)}
+    return [] if dialect_name == "sqlite" else [statement.format(**words) for statement in _POSTGRESQL_NOTIFY]
 
 
-def notify_removal(dialect_name: str) -> list[str]:
+def notify_removal(dialect_name: str, schema: str | None) -> list[str]:
     """The inverse of ``notify_statements``, after the table of runs is dropped."""
-    return [] if dialect_name == "sqlite" else ["DROP FUNCTION IF EXISTS jobrunner_notify()"]
+    return [] if dialect_name == "sqlite" else [f"DROP FUNCTION IF EXISTS {qualifier(schema)}jobrunner_notify()"]
+
+
+def _words(schema: str | None) -> dict[str, str]:
+    """The channel and the lock. Those of another schema of the same database should not wake the ticks of this one."""
+    if schema is None:
+        return {"channel": "jobrunner", "lock": "720615, 0"}
+    number = zlib.crc32(schema.encode()) & 0x7FFF_FFFF
+    return {"channel": f"jobrunner_{number}", "lock": f"720615, {number}"}
 
 
 class Notifier(ABC):
@@ -84,7 +96,7 @@ def open_notifier(connection: Connection) -> Notifier:
     if connection.execute("SELECT pg_backend_pid()").scalar_one() != connection.driver.pgconn.backend_pid:
         # A pooler, which invents the number. There a lock of the session would be lost, or left to another client.
         return _NoNotifications(connection)
-    connection.execute(f"LISTEN {_CHANNEL}")
+    connection.execute(f"LISTEN {_words(connection.schema)['channel']}")
     notifier = _Notifications(connection)
     notifier.resume(connection)
     return notifier
@@ -120,6 +132,8 @@ class _Notifications(_NoNotifications):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        words = _words(connection.schema)
+        self._channel, self._lock = words["channel"], words["lock"]
         self._received = 0
         self._driver.add_notify_handler(self._receive)
 
@@ -128,13 +142,13 @@ class _Notifications(_NoNotifications):
         return super().notifications() + received
 
     def pause(self, connection: Connection) -> None:
-        connection.execute(f"SELECT pg_advisory_unlock_shared({_LOCK})")
+        connection.execute(f"SELECT pg_advisory_unlock_shared({self._lock})")
 
     def resume(self, connection: Connection) -> None:
-        connection.execute(f"SELECT pg_advisory_lock_shared({_LOCK})")
+        connection.execute(f"SELECT pg_advisory_lock_shared({self._lock})")
 
     def remove(self, connection: Connection) -> None:
-        connection.execute(f"UNLISTEN {_CHANNEL}")
+        connection.execute(f"UNLISTEN {self._channel}")
 
     def close(self) -> None:
         super().close()

@@ -14,7 +14,7 @@ def open_connection(location: Location, *, waits: Waits, opened: Callable[[Wire]
     if location.file is None:
         from jobrunner.store.drivers.postgresql import ServerConnection
 
-        server = ServerConnection(location.options, waits)
+        server = ServerConnection(location.options, waits, location.schema)
         opened(server.wire)
         return server
     from jobrunner.store.drivers.sqlite import FileConnection

@@ -67,7 +67,7 @@ class ServerConnection(Connection):
     database = "postgresql"
     wire: ServerWire
 
-    def __init__(self, options: Mapping[str, Any], waits: Waits) -> None:
+    def __init__(self, options: Mapping[str, Any], waits: Waits, schema: str | None) -> None:
         try:
             driver: psycopg.Connection[Any] = psycopg.connect(
                 **{**options, **raw_driver.connection_options(waits, given=options)}, context=_adapters()
@@ -75,6 +75,7 @@ class ServerConnection(Connection):
         except errors.Error as error:
             raise DriverError(error, is_gone=True) from error
         super().__init__(driver, waits, errors.Error)
+        self.schema = schema
         self.wire = ServerWire(driver, waits)
         # Each statement says itself whether it is prepared.
         driver.prepare_threshold = 1

@@ -6,21 +6,23 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     Float,
     Insert,
     Integer,
+    MetaData,
     ScalarSelect,
     Select,
+    String,
+    Table,
     Update,
     bindparam,
-    column,
     exists,
     func,
     insert,
     literal_column,
     or_,
     select,
-    table,
     union_all,
     update,
 )
@@ -33,12 +35,14 @@ from jobrunner.store.views import job_claimable, job_expandable, job_overdue, jo
 
 VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
 _PRUNE_EVERY = timedelta(minutes=10)
+# Alembic creates it.
+_VERSION = Table(VERSION_TABLE, MetaData(), Column("version_num", String))
 
 
 def schema() -> Select[Any]:
     """The version of the schema, and the oldest level of the code that it fits."""
     oldest = select(job_state.c.oldest_code).scalar_subquery().label("oldest_code")
-    return select(column("version_num"), oldest).select_from(table(VERSION_TABLE))
+    return select(_VERSION.c.version_num, oldest)
 
 
 def open() -> Insert:  # noqa: A001 - the name of the statement
