@@ -244,3 +244,20 @@ def test_database_of_a_configuration_file_reaches_the_child_and_no_process_list(
     jobrunner.tick(env={"JOBRUNNER_DATABASE_URL": None})
     assert run_of(database, run_id)["status"] == "succeeded"
     assert database.url not in json.dumps(run_of(database, run_id)["result"])
+
+
+@pytest.mark.promise("P5")
+@postgresql_only
+def test_effects_and_own_transactions_work_in_a_schema_that_is_on_no_search_path(
+    jobrunner: Commands, app: App, database: PostgresDatabase
+) -> None:
+    in_schema = {"JOBRUNNER_SCHEMA": "jobs"}
+    jobrunner("migrate", "--to", 0, "--delete-data")
+    jobrunner("migrate", env=in_schema)
+    for job_type, payload in (("work", "{}"), ("mail", '{"key": "k"}')):
+        jobrunner("enqueue", job_type, "--payload", payload, env=in_schema)
+    jobrunner.tick(env=in_schema)
+    assert database.value("SELECT count(*) FROM jobs.job_runs WHERE status = 'succeeded'") == 2
+    assert [done(database, run_id) for run_id in (1, 2)] == [1, 0]
+    assert database.value("SELECT state FROM jobs.job_effects") == "applied"
+    assert jobrunner("effects", "list", env=in_schema).stdout == "no effect is uncertain\n"
