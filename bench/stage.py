@@ -29,7 +29,10 @@ DURABLE = {
 }
 _RUN = "job_type, payload, status, priority, run_at, created_at, updated_at"
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
-_TABLES = ("job_attempts", "job_events", "job_keys", "job_ticks", "job_runs", "job_definitions")
+_TABLES = (
+    "job_parents", "job_gates", "job_limits", "job_attempts", "job_events", "job_keys", "job_ticks", "job_runs",
+    "job_definitions",
+)  # fmt: skip
 
 
 class Queue:
@@ -61,6 +64,21 @@ class Queue:
                 " SELECT ?, '" + payload + "', 'queued', ?, ?, ?, ? FROM numbers",
                 [count, job_type, priority, now - timedelta(seconds=1), now, now],
             )
+
+    def add_limited(self, job_type: str, count: int) -> None:
+        """Insert due runs of one key that is at its limit of one, in front of all others, as claims leave them."""
+        now = self.database.now()
+        self.database.execute("INSERT INTO job_limits (job_type, asked_at) VALUES (?, ?)", [job_type, now])
+        gate = "INSERT INTO job_gates (job_type, gate, turn_at) VALUES (?, '[7]', ?)"
+        self.database.execute(gate, [job_type, now if count else None])
+        self.add_due(job_type, count + 1, '{"customer": 7}', priority=9)
+        self.database.execute("UPDATE job_runs SET gate = '[7]' WHERE job_type = ?", [job_type])
+        self.database.execute(
+            "UPDATE job_runs SET status = 'running', locked_by = 'me', host = 'me', lease_token = 'me',"
+            " locked_until = ?, claimed_at = run_at, started_at = run_at, attempts = 1"
+            " WHERE id = (SELECT min(id) FROM job_runs WHERE job_type = ?)",
+            [now + timedelta(hours=1), job_type],
+        )
 
     def add_finished(self, count: int) -> None:
         """Insert runs that have succeeded an hour ago."""

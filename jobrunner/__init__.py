@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from jobrunner.effects.webhooks import post_webhook
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.errors import QueueFull, TransactionTooLong
+    from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
@@ -36,6 +37,7 @@ __all__ = [
     "enqueue_many",
     "exponential",
     "fixed",
+    "group",
     "job",
     "polynomial",
     "post_webhook",
@@ -50,6 +52,7 @@ _MODULES = {
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("QueueFull", "TransactionTooLong"), "errors"),
+    "group": "grouping",
     "job": "registry",
     "post_webhook": "effects.webhooks",
     "write_file": "effects.files",

@@ -12,10 +12,14 @@ from typing import Any
 from jobrunner import clock
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.limits import whole_number
+from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
-from jobrunner.jobs.policy import declared, encoded, parse_timeout, whole_number
+from jobrunner.jobs.policy import declared, encoded, parse_timeout
+from jobrunner.model import OnFailure
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
+from jobrunner.store import dependants
 from jobrunner.store.callers import Transaction, connection_of_caller
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_many import enqueue as insert_runs
@@ -35,15 +39,22 @@ def enqueue(
     idempotency_key: str | None = None,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    after: After | None = None,
+    on_failure: OnFailure = "cancel",
 ) -> Enqueued:
     """Insert a run on the caller's connection. This function never commits.
 
     ``transaction`` is a SQLAlchemy connection or session, Django's ``connection``, or a connection of psycopg or
     sqlite3 on which a transaction is open. The run appears if and only if that transaction commits. If this process has
     a handler for the type, the payload may hold whatever the handler's annotations say, otherwise only what JSON has.
-    ``run_at`` is an aware datetime, or a timedelta from now. A higher ``priority`` runs first (-1000 to 1000). If the
-    key was ever used for this job type, the answer has the id of that run, and ``created`` is False. Raises UsageError
-    or BadPayload before anything is sent, also if the handler cannot take the payload.
+    ``run_at`` is an aware datetime, or a timedelta from now. Of runs of about the same age that of higher ``priority``
+    is first: each step (-1000 to 1000) counts like a minute of waiting. If the key was ever used for this job type, the
+    answer has the id of that run, and ``created`` is False. Raises UsageError or BadPayload before anything is sent,
+    also if the handler cannot take the payload.
+
+    With ``after``, the id of a run or several, the run waits until all of them have ended; they are locked until the
+    transaction ends. ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" this run, or
+    "run" it. Raises NotFoundError if one of them does not exist.
 
     If the type has a ``max_waiting`` and that many runs wait, nothing is inserted. Then QueueFull is raised, and the
     transaction can still be used; or with ``when_full="drop"`` the ``id`` of the answer is None. To keep the count
@@ -60,7 +71,12 @@ def enqueue(
         max_attempts=max_attempts,
         timeout=timeout,
     )
-    return insert_run(connection_of_caller(transaction, settings.schema), new, declared(job_type))
+    parents = parent_ids(after, on_failure)
+    caller = connection_of_caller(transaction, settings.schema)
+    enqueued = insert_run(caller, new, declared(job_type))
+    if parents and enqueued.created and enqueued.id is not None:
+        dependants.attach(caller, enqueued.id, parents, on_failure)
+    return enqueued
 
 
 @dataclass(frozen=True, slots=True)

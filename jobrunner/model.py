@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobrunner import backoff
 from jobrunner.backoff import Backoff
+from jobrunner.rates import Rate
 
 DEFAULT_MAX_ATTEMPTS = 5
 DEFAULT_TIMEOUT = timedelta(minutes=15)
@@ -20,12 +21,41 @@ LAST_INSTANT = datetime(9999, 12, 31, tzinfo=UTC)
 
 WhenFull: TypeAlias = Literal["refuse", "drop"]
 OnStop: TypeAlias = Literal["release", "drop"]
+OnFailure: TypeAlias = Literal["cancel", "run"]
 Misfire: TypeAlias = Literal["latest", "skip", "all"]
 Overlap: TypeAlias = Literal["skip", "queue", "allow", "replace"]
 Source: TypeAlias = Literal["command", "code", "file"]
 SOURCE_NAMES = {"code": "the code", "file": "jobrunner.toml"}
 """Where the declarations of a source are written, and where a person changes them."""
 Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all hosts together may do with the runs of a type. None means no limit.
+
+    ``concurrency_key`` are names of payload arguments; runs whose payloads have the same values there share a key.
+    ``max_running`` is how many runs of the type may be running, and ``max_running_per_key`` how many of each key.
+    """
+
+    max_running: int | None = None
+    rate: Rate | None = None
+    concurrency_key: tuple[str, ...] = ()
+    max_running_per_key: int | None = None
+    rate_per_key: Rate | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The options of the decorator."""
+        rate, per_key = self.rate, self.rate_per_key
+        return {
+            "max_running": self.max_running,
+            "rate": None if rate is None else rate.text,
+            "burst": None if rate is None else rate.burst,
+            "concurrency_key": list(self.concurrency_key) or None,
+            "max_running_per_key": self.max_running_per_key,
+            "rate_per_key": None if per_key is None else per_key.text,
+            "burst_per_key": None if per_key is None else per_key.burst,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +66,7 @@ class Policy:
     concurrency. Runs of an async type share one child and use no permits of the host.
     ``max_waiting`` is how many may wait before an enqueue is refused or dropped (``when_full``). None means no limit.
     ``on_stop`` says what happens to a run that is still at work at the end of the grace of a stopped tick.
+    ``limits`` are those over all hosts; None means none.
     """
 
     job_type: str
@@ -48,6 +79,7 @@ class Policy:
     max_waiting: int | None = None
     when_full: WhenFull = "refuse"
     on_stop: OnStop = "release"
+    limits: Limits | None = None
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data. ``children.protocol.policy_of`` checks what a child sends."""
@@ -62,6 +94,7 @@ class Policy:
             "max_waiting": self.max_waiting,
             "when_full": self.when_full,
             "on_stop": self.on_stop,
+            **({} if self.limits is None else self.limits.as_data()),
         }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -17,12 +17,14 @@ from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import signature
 from jobrunner.jobs.context import Context
+from jobrunner.jobs.parents import After
 from jobrunner.jobs.policy import declare, make_policy
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_TIMEOUT,
     Declaration,
+    OnFailure,
     OnStop,
     Policy,
     WhenFull,
@@ -37,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Exceptions = tuple[type[BaseException], ...]
 
-_OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout"}
+_OPTIONS = {"run_at", "priority", "idempotency_key", "max_attempts", "timeout", "after", "on_failure"}
 """What ``enqueue`` takes beside the arguments. A handler's arguments cannot have these names."""
 _registered: dict[str, Job[Any, Any]] = {}
 
@@ -101,9 +103,12 @@ class Job(Generic[P, R]):
         idempotency_key: str | None = None,
         max_attempts: int | None = None,
         timeout: Duration | None = None,
+        after: After | None = None,
+        on_failure: OnFailure = "cancel",
     ) -> JobWithOptions[P]:
         """This handler with options for a run: ``handler.using(run_at=...).enqueue(connection, user_id=1)``."""
-        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, max_attempts, timeout)
+        limits = (max_attempts, timeout, after, on_failure)
+        return JobWithOptions(self.name, self.payload_of, run_at, priority, idempotency_key, *limits)
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these arguments in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -168,6 +173,13 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    max_running: int | None = None,
+    rate: str | None = None,
+    burst: int | None = None,
+    concurrency_key: str | Sequence[str] | None = None,
+    max_running_per_key: int | None = None,
+    rate_per_key: str | None = None,
+    burst_per_key: int | None = None,
     schedule: Schedules | None = None,
     timezone: str | None = None,
 ) -> Register: ...
@@ -186,6 +198,13 @@ def job(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    max_running: int | None = None,
+    rate: str | None = None,
+    burst: int | None = None,
+    concurrency_key: str | Sequence[str] | None = None,
+    max_running_per_key: int | None = None,
+    rate_per_key: str | None = None,
+    burst_per_key: int | None = None,
     schedule: Schedules | None = None,
     timezone: str | None = None,
 ) -> Any:
@@ -197,8 +216,11 @@ def job(
     ``concurrency`` is how many runs of the type may be at work on one host. Runs of an ``async def`` function share one
     child, and the default is ten. If ``max_waiting`` runs wait, an enqueue is refused (QueueFull), or dropped with
     ``when_full="drop"``. With ``on_stop="drop"`` a run that is still at work at the end of a stopped tick's grace is
-    cancelled; otherwise it is released. ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default:
-    UTC), a ``Schedule``, or a list of them. ``jobrunner apply`` writes them into the database.
+    cancelled; otherwise it is released. ``max_running`` and ``rate`` ("10/s", with its ``burst``) limit the runs of the
+    type on all hosts together; with a ``concurrency_key``, the name of an argument or a list of names,
+    ``max_running_per_key`` (default: one) and ``rate_per_key`` limit those of each customer, say.
+    ``schedule`` is a text such as "0 2 * * *" with its ``timezone`` (default: UTC), a ``Schedule``, or a list of them.
+    ``jobrunner apply`` writes them into the database.
     Raises ConfigurationError if the name is taken, the function cannot be a handler, or a schedule cannot be used.
     """
 
@@ -216,11 +238,19 @@ def job(
             max_waiting=max_waiting,
             when_full=when_full,
             on_stop=on_stop,
+            max_running=max_running,
+            rate=rate,
+            burst=burst,
+            concurrency_key=concurrency_key,
+            max_running_per_key=max_running_per_key,
+            rate_per_key=rate_per_key,
+            burst_per_key=burst_per_key,
         )
         if policy.job_type in _registered:
             both = f"{_name_of(_registered[policy.job_type].function)} and {_name_of(function)}"
             raise ConfigurationError(f"two handlers are named {policy.job_type!r}, {both}; a job type has one")
         signature.check_handler(function, reserved=_OPTIONS)
+        signature.check_names(function, () if policy.limits is None else policy.limits.concurrency_key)
         schedules = _schedules(function, policy.job_type, schedule, timezone)
         registered = Job(function, policy, _tuple(retry_on), _tuple(discard_on) or (), schedules)
         _registered[policy.job_type] = registered

@@ -11,6 +11,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 from jobrunner.durations import Duration
+from jobrunner.errors import UsageError
+from jobrunner.jobs.parents import After
+from jobrunner.model import OnFailure
 
 if TYPE_CHECKING:
     from jobrunner.enqueueing import Enqueued, Entry, Transaction
@@ -33,6 +36,8 @@ class JobWithOptions(Generic[P]):
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: Duration | None = None
+    after: After | None = None
+    on_failure: OnFailure = "cancel"
 
     def enqueue(self, transaction: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue a run with these options in the caller's own transaction; see ``jobrunner.enqueue``.
@@ -51,12 +56,16 @@ class JobWithOptions(Generic[P]):
             idempotency_key=self.idempotency_key,
             max_attempts=self.max_attempts,
             timeout=self.timeout,
+            after=self.after,
+            on_failure=self.on_failure,
         )
 
     def entry(self, /, *args: P.args, **kwargs: P.kwargs) -> Entry:
         """A run with these arguments and options for ``handler.enqueue_many``; nothing is enqueued yet."""
         from jobrunner.enqueueing import Entry
 
+        if self.after is not None:
+            raise UsageError("enqueue_many takes no after: enqueue a run that waits for others by itself")
         return Entry(
             self.payload_of(*args, **kwargs),
             run_at=self.run_at,

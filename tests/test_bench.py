@@ -17,6 +17,8 @@ BOTH = (
     "claim 100, empty history",
     "claim 100 beside finished runs",
     "claim 100 behind unknown runs",
+    "claim 100 with a limited type",
+    "claim 100 behind limited runs",
     "status, empty history",
     "status beside finished runs",
     "drain of few, default settings",

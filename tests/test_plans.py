@@ -26,6 +26,7 @@ from harness.plans import (
     RUNNING,
     TRAIL,
     costs,
+    fill_gates,
 )
 from jobrunner.store import enqueue, holding, ticks
 from jobrunner.store.database import Database as Store
@@ -61,15 +62,17 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         problems = unbounded(store, "idle", idle)
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
+        fill_gates(database, IN_FRONT // 5)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", every)
         database.execute("ANALYZE")
         problems += unbounded(store, "after ANALYZE", every)
         # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
         problems += unbounded(store, "after ANALYZE", OLD, times=5)
+        for table in ("job_types", "job_limits", "job_gates", "job_parents"):
+            database.execute(f"DELETE FROM {table}")
         database.execute("DELETE FROM job_runs WHERE status IN ('queued', 'running') AND run_at <= jobrunner_now()")
         database.execute("DELETE FROM job_definitions")
-        database.execute("DELETE FROM job_types")
         database.execute("VACUUM ANALYZE job_runs")
         assert not store.read(ticks.is_anything_due)
         problems += unbounded(store, "idle, after ANALYZE", idle)
@@ -78,6 +81,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         database.execute("VACUUM ANALYZE job_runs")
         for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
             database.execute(statement)
+        fill_gates(database, IN_FRONT // 5)
         problems += unbounded(store, "filled since ANALYZE", every)
     finally:
         store.close()

@@ -16,7 +16,7 @@ from jobrunner.store.location import locate
 
 CALLS = IDLE | BUSY | OLD
 # An index that holds only the rows in question may be read from end to end.
-SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_quarantined")
+SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_quarantined", "job_runs_gated")
 GROWING = ("job_runs", "job_attempts", "job_events", "job_ticks", "job_keys")
 
 
@@ -66,9 +66,11 @@ def test_sqlite_searches_the_partial_indexes_and_never_scans_the_runs(database: 
         scans = [line for line in lines if line.startswith(tuple(f"SCAN {table}" for table in GROWING))]
         assert all(line.endswith(SMALL) for line in scans), (name, scans)
     used = {name: " ".join(lines) for name, lines in plans.items()}
-    assert used["claims.claim"].count("job_runs_claim (job_type=?)") == len(KNOWN)
-    assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=?)") == len(KNOWN)
-    assert used["ticks.count_claimable"].count("job_runs_claim (job_type=?)") == len(KNOWN)
+    # Not past the runs that wait behind gates.
+    assert used["claims.claim"].count("job_runs_claim (job_type=? AND gate=?)") == len(KNOWN)
+    assert used["claims.claim a quarantined run"].count("job_runs_quarantined (job_type=? AND gate=?)") == len(KNOWN)
+    assert used["ticks.count_claimable"].count("job_runs_claim (job_type=? AND gate=?)") == len(KNOWN)
+    assert "job_runs_gated (job_type=? AND gate=?)" in used["claims.claim of limited types"]
     for name in ("enqueue.enqueue of a limited type", "backpressure.lock_and_count"):
         assert "job_runs_claim (job_type=?)" in used[name], (name, used[name])
     for name in ("ticks.is_anything_due", "the idle statement", "listen.look_ahead"):

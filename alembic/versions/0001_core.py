@@ -3,7 +3,7 @@
 import re
 
 from alembic import context, op
-from jobrunner.store.dialect import values
+from jobrunner.store.dialect import parents, values
 from jobrunner.store.drivers import notify
 from jobrunner.store.namespace import qualifier
 
@@ -60,10 +60,13 @@ CREATE TABLE {schema}job_runs (
     CONSTRAINT job_runs_status CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'dead', 'cancelled')),
   priority {small_number} NOT NULL,
   run_at {time} NOT NULL,
+  turn_at {turn},
   scheduled_for {time},
   origin VARCHAR(20),
   start_deadline_at {time},
   concurrency_key VARCHAR(300),
+  gate VARCHAR(300) NOT NULL DEFAULT '',
+  has_dependants {small_number} NOT NULL DEFAULT 0,
   idempotency_key VARCHAR(500),
   attempts INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER,
@@ -107,11 +110,14 @@ CREATE UNIQUE INDEX job_runs_key_running ON {schema}job_runs (concurrency_key)
   WHERE lease_token IS NOT NULL AND concurrency_key IS NOT NULL;
 CREATE INDEX job_runs_deadline ON {schema}job_runs (start_deadline_at)
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL;
-CREATE INDEX job_runs_claim ON {schema}job_runs (job_type, priority DESC, run_at, id)
+CREATE INDEX job_runs_claim ON {schema}job_runs (job_type, gate, turn_at, run_at, id)
   WHERE status IN ('queued', 'failed');
-CREATE INDEX job_runs_quarantined ON {schema}job_runs (job_type, priority DESC, run_at, id)
+CREATE INDEX job_runs_quarantined ON {schema}job_runs (job_type, gate, turn_at, run_at, id)
   WHERE status IN ('queued', 'failed') AND lease_expiries >= 2;
-CREATE INDEX job_runs_due ON {schema}job_runs (run_at) WHERE status IN ('queued', 'failed') AND releases >= 0;
+CREATE INDEX job_runs_due ON {schema}job_runs (run_at)
+  WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = '';
+CREATE INDEX job_runs_gated ON {schema}job_runs (job_type, gate)
+  WHERE lease_token IS NOT NULL AND gate <> '';
 CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
 CREATE TABLE {schema}job_keys (
@@ -136,6 +142,42 @@ CREATE TABLE {schema}job_types (
   CONSTRAINT job_types_limit CHECK (max_waiting > 0),
   CONSTRAINT job_types_when_full CHECK (when_full IN ('refuse', 'drop'))
 ){storage};
+CREATE TABLE {schema}job_limits (
+  job_type VARCHAR(200) NOT NULL,
+  max_running INTEGER,
+  rate VARCHAR(50),
+  burst INTEGER,
+  concurrency_key VARCHAR(1000),
+  max_running_per_key INTEGER,
+  rate_per_key VARCHAR(50),
+  burst_per_key INTEGER,
+  spent_until {time},
+  opens_at {time},
+  asked_at {time},
+  CONSTRAINT job_limits_pkey PRIMARY KEY (job_type)
+){storage};
+CREATE TABLE {schema}job_gates (
+  job_type VARCHAR(200) NOT NULL,
+  gate VARCHAR(300) NOT NULL,
+  turn_at {instant},
+  spent_until {time},
+  opens_at {time},
+  CONSTRAINT job_gates_pkey PRIMARY KEY (job_type, gate)
+){storage};
+CREATE INDEX job_gates_turn ON {schema}job_gates (job_type, turn_at)
+  WHERE turn_at IS NOT NULL;
+CREATE INDEX job_gates_opens ON {schema}job_gates (job_type, opens_at)
+  WHERE turn_at IS NOT NULL AND opens_at IS NOT NULL;
+CREATE TABLE {schema}job_parents (
+  parent_id {key} NOT NULL,
+  run_id {key} NOT NULL,
+  on_failure VARCHAR(20) NOT NULL,
+  parent_status VARCHAR(20),
+  CONSTRAINT job_parents_pkey PRIMARY KEY (parent_id, run_id),
+  CONSTRAINT job_parents_on_failure CHECK (on_failure IN ('cancel', 'run'))
+){storage};
+CREATE INDEX job_parents_run_id ON {schema}job_parents (run_id);
+CREATE INDEX job_parents_ended ON {schema}job_parents (run_id) WHERE parent_status IS NOT NULL;
 CREATE TABLE {schema}job_attempts (
   id {identity},
   run_id {key} NOT NULL,
@@ -201,10 +243,8 @@ CREATE INDEX job_effects_open ON {schema}job_effects (intended_at) WHERE state <
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
 # has a lease_token: said so where no index but the one that is meant may serve.
-VIEWS = """
-CREATE VIEW {schema}job_claimable AS
-  SELECT id, job_type, priority, run_at, lease_expiries, releases FROM {schema}job_runs
-  WHERE status IN ('queued', 'failed') AND run_at <= {now}
+STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {now} + {ten_minutes})"
+CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
     AND (start_deadline_at IS NULL OR start_deadline_at > {now})
     AND (concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM {schema}job_runs other
@@ -213,7 +253,30 @@ CREATE VIEW {schema}job_claimable AS
         AND NOT EXISTS (SELECT 1 FROM {schema}job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))));
+            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))"""
+PARTS = {"stale": STALE, "claimable": CLAIMABLE}
+VIEWS = """
+CREATE VIEW {schema}job_claimable AS
+  SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM {schema}job_runs
+  WHERE gate = '' AND {claimable};
+CREATE VIEW {schema}job_gated AS
+  SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM {schema}job_runs
+  WHERE gate <> '' AND {claimable};
+-- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
+CREATE VIEW {schema}job_open_limits AS
+  SELECT job_type, max_running_per_key, {stale} AS is_stale
+  FROM {schema}job_limits
+  WHERE {stale}
+    OR ((opens_at IS NULL OR opens_at <= {now})
+      AND (max_running IS NULL OR max_running > (SELECT count(*) FROM {schema}job_runs
+        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
+CREATE VIEW {schema}job_open_gates AS
+  SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits
+  JOIN {schema}job_gates ON job_gates.job_type = job_open_limits.job_type AND job_gates.turn_at IS NOT NULL
+  WHERE is_stale OR ((opens_at IS NULL OR opens_at <= {now})
+    AND (max_running_per_key IS NULL OR max_running_per_key > (SELECT count(*) FROM {schema}job_runs
+      WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate
+        AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
 CREATE VIEW {schema}job_overdue AS
   SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM {schema}job_runs
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
@@ -227,6 +290,9 @@ CREATE VIEW {schema}job_recoverable AS
   WHERE status = 'running' AND (locked_until <= {now} OR locked_until > {now} + {ten_minutes});
 CREATE VIEW {schema}job_due AS
   SELECT 'claim' AS kind, id, run_at AS due_at FROM {schema}job_claimable
+  UNION ALL SELECT 'claim', id, run_at FROM {schema}job_open_gates
+    JOIN {schema}job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+  UNION ALL SELECT 'follow', run_id, NULL FROM {schema}job_parents WHERE parent_status IS NOT NULL
   UNION ALL SELECT 'expand', id, next_run_at FROM {schema}job_expandable
   UNION ALL SELECT 'recover', id, NULL FROM {schema}job_recoverable
   UNION ALL SELECT 'expire', id, start_deadline_at FROM {schema}job_overdue;
@@ -239,8 +305,33 @@ CREATE VIEW {schema}job_stuck AS
     OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));
 """
 
-NAMES = ("effects", "events", "ticks", "attempts", "types", "locks", "keys", "runs", "definitions", "state")
-VIEW_NAMES = ("stuck", "dead", "due", "overdue", "recoverable", "expandable", "claimable")
+NAMES = (
+    "effects",
+    "events",
+    "ticks",
+    "attempts",
+    "parents",
+    "gates",
+    "limits",
+    "types",
+    "locks",
+    "keys",
+    "runs",
+    "definitions",
+    "state",
+)
+VIEW_NAMES = (
+    "stuck",
+    "dead",
+    "due",
+    "overdue",
+    "recoverable",
+    "expandable",
+    "open_gates",
+    "open_limits",
+    "gated",
+    "claimable",
+)
 
 
 def upgrade() -> None:
@@ -255,7 +346,8 @@ def statements(dialect_name: str, schema: str | None) -> list[str]:
         *_split(_checked(TABLES, dialect_name), words),
         *values.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
-        *_split(VIEWS, words),
+        *parents.note_end(dialect_name, schema),
+        *_split(VIEWS, words | {name: part.format(**words) for name, part in PARTS.items()}),
     ]
 
 
@@ -288,7 +380,7 @@ def downgrade() -> None:
         op.execute(statement)
     for table in NAMES:
         op.execute(f"DROP TABLE IF EXISTS {before}job_{table}")
-    for statement in notify.notify_removal(name, schema):
+    for statement in (*notify.notify_removal(name, schema), *parents.note_end_removal(name, schema)):
         op.execute(statement)
 
 

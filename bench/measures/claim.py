@@ -1,7 +1,7 @@
 """Growth: what a claim and `status` cost beside a long history, and a claim behind runs this host does not know."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from itertools import count
 from secrets import token_hex
@@ -12,17 +12,20 @@ from psycopg import IsolationLevel
 from sizes import BOTH, POSTGRESQL
 from stage import Queue, Stage, connect
 
-from jobrunner.model import Owner, Policy
+from jobrunner.model import Limits, Owner, Policy
 from jobrunner.store.claims import ClaimRequest, claim
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 
 _EMPTY = "claim 100, empty history, {db}"
+_LIMITED = "claim 100 with a limited type, {db}"
 _STATUS = "status, empty history, {db}"
 _LEASE = timedelta(minutes=1)
 _RUNS = 100
 _CLAIMS = 5
 _hosts = count()
+_ONE = (Policy("noop"),)
+_TWO = (*_ONE, Policy("keyed", limits=Limits(concurrency_key=("customer",), max_running_per_key=1)))
 
 
 @measure(Line(_EMPTY, "ms"), group="growth", on=BOTH, times=3, claimed=_RUNS)
@@ -57,6 +60,19 @@ def behind_unknown(stage: Stage, database: str) -> Iterator[float]:
     """The same behind so many (`unknown`) due runs of higher priority, of a type that this host has no handler for."""
     fill = stage.sizes.unknown
     yield _claims(_prepared(stage, database, "growth_unknown", lambda q: q.add_due("unknown", fill, priority=9)))
+
+
+@measure(Line(_LIMITED, "ms", _EMPTY), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def with_limited(stage: Stage, database: str) -> Iterator[float]:
+    """The same for two types, the other one with a limit of one run of each key, which no run waits for."""
+    yield _claims(_prepared(stage, database, "growth_with_limited", lambda q: q.add_limited("keyed", 0)), _TWO)
+
+
+@measure(Line("claim 100 behind limited runs, {db}", "ms", _LIMITED), group="growth", on=BOTH, times=3, claimed=_RUNS)
+def behind_limited(stage: Stage, database: str) -> Iterator[float]:
+    """The same behind so many (`unknown`) due runs of higher priority, of one key of that type, one of them at work."""
+    fill = stage.sizes.unknown
+    yield _claims(_prepared(stage, database, "growth_limited", lambda q: q.add_limited("keyed", fill)), _TWO)
 
 
 @measure(
@@ -107,22 +123,22 @@ def _prepared(stage: Stage, database: str, name: str, fill: Callable[[Queue], No
     return stage.queue(database, name, cleared=False)
 
 
-def _claims(queue: Queue) -> float:
+def _claims(queue: Queue, policies: Sequence[Policy] = _ONE) -> float:
     store = Database(locate(queue.database.url), patience=timedelta(seconds=30))
     try:
-        times = [_claim(queue, store) for _ in range(_CLAIMS + 1)]
+        times = [_claim(queue, store, policies) for _ in range(_CLAIMS + 1)]
     finally:
         store.close()
     return sorted(times[1:])[_CLAIMS // 2] * 1000
 
 
-def _claim(queue: Queue, store: Database) -> float:
+def _claim(queue: Queue, store: Database, policies: Sequence[Policy]) -> float:
     queue.add_due("noop", _RUNS)
     host = f"bench-{next(_hosts)}"
     request = ClaimRequest(
         owner=Owner(host, f"{host}:1:a"),
         token=token_hex(16),
-        policies=[Policy("noop")],
+        policies=policies,
         limit=_RUNS,
         permits=_RUNS,
         lease=_LEASE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -14,9 +14,12 @@ from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.lifecycle import Status
-from jobrunner.store import admin, queries
+from jobrunner.model import OnFailure
+from jobrunner.store import admin, dependants, queries
 from jobrunner.store.admin import Answer
+from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
+from jobrunner.store.enqueue_sql import Enqueued
 from jobrunner.text import one_line, visible_block, whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
@@ -34,7 +37,11 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     help="The earliest start: ISO 8601 with an offset, or +5m from now. [default: now]",
 )
 @click.option(
-    "--priority", type=_PRIORITY, default=0, metavar="N", help="Higher numbers start first, -1000 to 1000. [default: 0]"
+    "--priority",
+    type=_PRIORITY,
+    default=0,
+    metavar="N",
+    help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]",
 )
 @click.option("--key", metavar="K", help="Idempotency key: one run per job type and key, for ever.")
 @click.option(
@@ -47,12 +54,33 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
     help='The limit of each attempt; "none" for no limit. [default: the job type\'s]',
 )
 @click.option(
+    "--after",
+    type=Checked(job_id),
+    multiple=True,
+    metavar="JOB_ID",
+    help="Wait until this run has ended; may be repeated.",
+)
+@click.option(
+    "--on-failure",
+    type=click.Choice(get_args(OnFailure)),
+    default="cancel",
+    help="What to do if a run of --after ends dead or cancelled. [default: cancel]",
+)
+@click.option(
     "--allow-unknown",
     is_flag=True,
     help="Accept a job type that this host has no handler for, or a payload that its handler cannot take.",
 )
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1, "created": true}.')
-def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **options: Any) -> None:
+def enqueue(
+    job_type: str,
+    payload: str,
+    after: tuple[int, ...],
+    on_failure: OnFailure,
+    allow_unknown: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Enqueue a run and print its id.
 
     With a --key that was used before, it prints the id of the run that was enqueued with that key. When as many runs
@@ -64,7 +92,14 @@ def enqueue(job_type: str, payload: str, allow_unknown: bool, as_json: bool, **o
     new = new_run(job_type, checked_payload, payload_limit=config.payload_limit, **options)
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, checked_payload)
     database = session.open_database(config, creates=True)
-    enqueued = database.write(lambda connection: insert_run(connection, new, policy))
+
+    def work(connection: Connection) -> Enqueued:
+        enqueued = insert_run(connection, new, policy)
+        if after and enqueued.created and enqueued.id is not None:
+            dependants.attach(connection, enqueued.id, after, on_failure)
+        return enqueued
+
+    enqueued = database.write(work)
     if enqueued.dropped and session.on_terminal():
         streams.to_stderr(f"jobrunner: dropped: as many runs of {job_type} wait as its max_waiting allows")
     if as_json:
@@ -147,7 +182,7 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
         return
-    hidden = ("lease_token", "output", "attempt_log", "event_log")
+    hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
     render.fields(_filled(found, hidden))
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")

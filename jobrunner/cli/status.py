@@ -14,6 +14,7 @@ from jobrunner.errors import HandlersUnavailable
 from jobrunner.settings.config import Config
 from jobrunner.store import overview
 from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.limits_view import RunningLimit
 from jobrunner.store.overview import DeadRun, FailingRun, State
 from jobrunner.text import visible
 
@@ -106,6 +107,11 @@ def _tables(found: State) -> Iterator[_Table]:
         [(each.key, each.run_id, each.job_type, each.attempt, each.intended_at) for each in found.uncertain_effects],
     )
     yield (
+        "limited on all hosts together",
+        ("TYPE", "RUNNING", "WAITING", "LIMITS", "RATE OPENS"),
+        [(each.job_type, each.running, each.waiting, _limits(each), each.opens_at) for each in found.running_limits],
+    )
+    yield (
         "last tick per host",
         ("HOST", "STARTED", "ENDED", "DONE", "ERROR"),
         [
@@ -113,6 +119,13 @@ def _tables(found: State) -> Iterator[_Table]:
             for tick in found.ticks
         ],
     )
+
+
+def _limits(each: RunningLimit) -> str:
+    of_type = [f"{name} {value}" for name in ("max_running", "rate") if (value := getattr(each, name)) is not None]
+    of_key = [f"{each.max_running_per_key} running"] if each.max_running_per_key is not None else []
+    of_key += [each.rate_per_key] if each.rate_per_key is not None else []
+    return ", ".join(of_type + [f"{' and '.join(of_key)} per {each.concurrency_key}"] * bool(of_key))
 
 
 SCHEDULES = ("NAME", "TYPE", "SCHEDULE", "TIME ZONE", "NEXT SLOT", "PROBLEM")

@@ -10,6 +10,7 @@ from jobrunner import backoff as backoffs
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
+from jobrunner.jobs.limits import make_limits, whole_number
 from jobrunner.jobs.payload import check_match
 from jobrunner.model import (
     DEFAULT_KILL_AFTER,
@@ -40,9 +41,11 @@ def make_policy(
     max_waiting: int | None = None,
     when_full: WhenFull = "refuse",
     on_stop: OnStop = "release",
+    **limits: Any,
 ) -> Policy:
     """A policy whose parts are all checked. ``concurrency`` None means the host's concurrency, or ten if async.
 
+    ``limits`` are the options of ``make_limits``.
     Raises UsageError, which names the wrong part.
     """
     if concurrency is None and is_async:
@@ -58,14 +61,8 @@ def make_policy(
         max_waiting=None if max_waiting is None else _max_waiting(max_waiting),
         when_full=choice("when_full", when_full, get_args(WhenFull)),
         on_stop=choice("on_stop", on_stop, get_args(OnStop)),
+        limits=make_limits(**limits),
     )
-
-
-def whole_number(name: str, value: object, least: int, most: int) -> int:
-    """``value`` if it is an int in the range. Raises UsageError with ``name`` if not."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"{name} must be a whole number from {least} to {most}, not {value!r:.60}")
-    return value
 
 
 def _max_waiting(value: object) -> int:

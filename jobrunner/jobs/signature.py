@@ -49,6 +49,17 @@ def check_handler(function: Function, reserved: Collection[str]) -> None:
     _read_early(function)
 
 
+def check_names(function: Function, names: Collection[str]) -> None:
+    """Raise ConfigurationError unless the function takes arguments of all these names, as a concurrency_key needs."""
+    parameters = _parameters(function)[1:]
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    for name in names:
+        if not takes_any and name not in (parameter.name for parameter in parameters):
+            raise ConfigurationError(
+                f"the concurrency_key of the handler {_name_of(function)} names {name!r}, which it does not take"
+            )
+
+
 def named(function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The positional arguments after the context, by name. Raises PayloadMismatch unless each has a name of its own."""
     if not args:

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
-from jobrunner.jobs.policy import choice, whole_number
+from jobrunner.jobs.limits import whole_number
+from jobrunner.jobs.policy import choice
 from jobrunner.model import FIRST_INSTANT, LAST_INSTANT, SlotPolicy
 
 Kind: TypeAlias = Literal["choice", "number", "duration", "instant"]

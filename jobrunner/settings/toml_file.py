@@ -27,6 +27,12 @@ _POLICY_KEYS: dict[str, type[Any]] = {
     "max_waiting": int,
     "when_full": str,
     "on_stop": str,
+    "max_running": int,
+    "rate": str,
+    "burst": int,
+    "max_running_per_key": int,
+    "rate_per_key": str,
+    "burst_per_key": int,
 }
 _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
     "exponential": (backoffs.exponential, ("cap", "factor", "jitter")),
@@ -199,6 +205,8 @@ def _policy(name: str, reader: TableReader) -> Any:
     for key, kind in _POLICY_KEYS.items():
         if (value := reader.take(key, kind)) is not None:
             options[key] = value
+    if (names := reader.take_any("concurrency_key")) is not None:
+        options["concurrency_key"] = names
     for key in ("timeout", "kill_after"):
         if (value := reader.take_any(key)) is not None:
             options[key] = _duration(reader, key, value)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
+from jobrunner.store import limits
 from jobrunner.store.connection import Connection
 from jobrunner.store.drivers import locks
 from jobrunner.store.statement import Prepared, Row
@@ -46,10 +47,15 @@ class ClaimRequest:
 
 
 class Claim(NamedTuple):
-    """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use."""
+    """The claimed runs, most urgent first. ``permits`` is how many of the host's permits the tick may use.
+
+    ``opens_in`` and ``may_be_more`` are those of ``limits.Openings``.
+    """
 
     runs: list[ClaimedRun]
     permits: int
+    opens_in: float | None = None
+    may_be_more: bool = False
 
 
 def claim(connection: Connection, request: ClaimRequest) -> Claim:
@@ -58,9 +64,28 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     The same statement charges an attempt to each run, because from then on a child may begin it at any moment.
     """
     lock_permits(connection, request.owner.host)
-    permits, limit, limits = _limits(connection, request)
-    if limit <= 0 or not any(limits):
+    permits, limit, most = _most(connection, request)
+    if limit <= 0 or not any(most):
         return Claim([], permits)
+    limited = {
+        policy.job_type: (policy.limits, each)
+        for policy, each in zip(request.policies, most, strict=True)
+        if policy.limits is not None and each > 0
+    }
+    if not limited:
+        return Claim(_claimed(_claim(connection, request, limit, most)), permits)
+    openings = limits.open_gates(connection, limited, request.quarantined)
+    # Runs of limited types come from behind their gates only.
+    most = [0 if policy.limits is not None else each for policy, each in zip(request.policies, most, strict=True)]
+    rows = _claim(connection, request, limit, most, openings.run_ids) if openings.run_ids or any(most) else []
+    openings.settle(connection, rows)
+    return Claim(_claimed(rows), permits, openings.opens_in, openings.may_be_more)
+
+
+def _claim(
+    connection: Connection, request: ClaimRequest, limit: int, most: Sequence[int], gated: Sequence[int] = ()
+) -> list[Row]:
+    """Claim so many runs, and of each type so many, besides the ``gated`` ones."""
     values: dict[str, Any] = {
         "limit": limit,
         "owner": request.owner.name,
@@ -70,15 +95,17 @@ def claim(connection: Connection, request: ClaimRequest) -> Claim:
     }
     for index, policy in enumerate(request.policies):
         values[f"type_{index}"] = policy.job_type
-        values[f"limit_{index}"] = limits[index]
+        values[f"limit_{index}"] = most[index]
         values[f"max_attempts_{index}"] = policy.max_attempts
         values[f"timeout_{index}"] = 0.0 if policy.timeout is None else policy.timeout.total_seconds()
-    statement = Prepared("claims.claim", (len(request.policies), request.quarantined, request.without_payload))
-    rows = connection.execute(statement, values).all()
+    variant: tuple[Any, ...] = (len(request.policies), request.quarantined, request.without_payload)
+    if gated:
+        values["gated"] = [{"id": run_id} for run_id in gated]
+        variant += (True,)
+    rows = connection.execute(Prepared("claims.claim", variant), values).all()
     if rows:
         failpoints.hit("claim.before_commit", cut=connection.sever)
-    urgent_first = sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))
-    return Claim([_claimed(row) for row in urgent_first], permits)
+    return rows
 
 
 def lock_permits(connection: Connection, host: str) -> None:
@@ -106,7 +133,7 @@ def return_unstarted(connection: Connection, token: str, run_ids: Collection[int
     return Returned(runs, frozenset(connection.execute(Prepared("claims.held_under", arguments), values).scalars()))
 
 
-def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
+def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:
     """How many permits the tick may use, how many runs it may claim in all, and how many of each type."""
     values = {"owner": request.owner.name, "host": request.owner.host}
     held = {job_type: (count, mine) for job_type, count, mine in connection.execute(_HELD_BY_TYPE, values)}
@@ -117,25 +144,29 @@ def _limits(connection: Connection, request: ClaimRequest) -> tuple[int, int, li
     permits = max(0, request.permits - sum(count - mine for count, mine in counted))
     capacity = request.capacity or Capacity(permits=request.limit)
     shared = min(request.limit, capacity.runs(permits - in_use))
-    limits = []
+    most = []
     for policy in request.policies:
         limit = request.limit if policy.is_async else shared
         limit = min(limit, request.type_limits.get(policy.job_type, request.limit))
         if policy.concurrency is not None:
             limit = min(limit, policy.concurrency - held.get(policy.job_type, (0, 0))[0])
-        limits.append(max(0, limit))
-    return permits, (request.limit if any(policy.is_async for policy in request.policies) else shared), limits
+        most.append(max(0, limit))
+    return permits, (request.limit if any(policy.is_async for policy in request.policies) else shared), most
 
 
-def _claimed(row: Row) -> ClaimedRun:
-    return ClaimedRun(
-        lease=Lease(row.id, row.lease_token),
-        job_type=row.job_type,
-        payload=getattr(row, "payload", {}),
-        attempt=row.attempts,
-        max_attempts=row.max_attempts,
-        timeout=timedelta(seconds=row.timeout) if row.timeout else None,
-        run_at=row.run_at,
-        scheduled_for=row.scheduled_for,
-        started_at=row.claimed_at,
-    )
+def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
+    urgent_first = sorted(rows, key=lambda row: (row.turn_at, row.run_at, row.id))
+    return [
+        ClaimedRun(
+            lease=Lease(row.id, row.lease_token),
+            job_type=row.job_type,
+            payload=getattr(row, "payload", {}),
+            attempt=row.attempts,
+            max_attempts=row.max_attempts,
+            timeout=timedelta(seconds=row.timeout) if row.timeout else None,
+            run_at=row.run_at,
+            scheduled_for=row.scheduled_for,
+            started_at=row.claimed_at,
+        )
+        for row in urgent_first
+    ]

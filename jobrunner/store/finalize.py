@@ -34,13 +34,14 @@ class Refusal(Enum):
 
 
 class Ended(NamedTuple):
-    """The end of an attempt, for the log line."""
+    """The end of an attempt, for the log line. ``has_dependants``: other runs wait for the end of this one."""
 
     run_id: int
     job_type: str
     attempt: int
     decision: Decision
     run_at: datetime
+    has_dependants: bool = False
 
 
 def finalize_all(
@@ -104,7 +105,7 @@ def _succeed(
 def _succeeded(row: Row, result: AttemptResult) -> Ended:
     # For a success the rule asks nothing of the row: the statement can write what it decides.
     state = RunState(row.attempts, row.attempts, cancel_requested=False, releases=0, lease_expiries=0)
-    return Ended(row.id, row.job_type, row.attempts, decide(state, result), row.run_at)
+    return Ended(row.id, row.job_type, row.attempts, decide(state, result), row.run_at, bool(row.has_dependants))
 
 
 def _end_locked(
@@ -157,7 +158,8 @@ def end(
         decision = decide(_state_of(row), result, deploy_grace=deploy_grace)
         next_at = None if decision.wait is None else at + decision.wait
         given.append(_given(row, decision, result, next_at))
-        ended.append(Ended(row.id, row.job_type, row.attempts, decision, next_at or row.run_at))
+        run_at = next_at or row.run_at
+        ended.append(Ended(row.id, row.job_type, row.attempts, decision, run_at, bool(row.has_dependants)))
     values = {"given": given, "at": at}
     # The attempts first, because the second statement clears the columns of the run that they are made of.
     connection.execute(_RECORD, values)

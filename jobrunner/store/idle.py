@@ -20,6 +20,8 @@ INSERT INTO {schema}job_ticks (host, worker, version, started_at, finished_at, c
 SELECT {given}, {given}, {given}, {now}, {now}, '{{}}' FROM {schema}job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
   AND (SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
+  AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
+  AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
   AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
   AND pruned_at > {now} - {ten_minutes} AND pruned_at <= {now} + {ten_minutes}

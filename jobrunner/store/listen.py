@@ -43,8 +43,8 @@ def look_ahead(
     row = connection.execute(Prepared("listen.look_ahead"), values).one()
     return Outlook(
         is_superseded=bool(row.is_superseded),
-        is_due=bool(row.is_expandable or row.is_recoverable or row.overdue_since is not None),
-        is_claimable=row.run_at is not None,
+        is_due=bool(row.is_expandable or row.is_recoverable or row.is_parent_ended or row.overdue_since is not None),
+        is_claimable=bool(row.run_at is not None or row.is_gate_open),
         next_in=min(
             ((at - row.now).total_seconds() for at in (row.next_run_at, row.next_slot_at) if at is not None),
             default=float("inf"),

@@ -14,6 +14,7 @@ from jobrunner.store import definitions, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
+from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
@@ -121,6 +122,7 @@ class State:
     schedules: list[ListedDefinition]
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
+    running_limits: list[RunningLimit]
     uncertain: int
     uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
@@ -145,6 +147,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         schedules=definitions.listed(connection),
         unknown_types=[] if known_types is None else _unknown(connection, known_types),
         limits=_limits(connection),
+        running_limits=running_limits(connection),
         uncertain=uncertain.count(connection),
         uncertain_effects=uncertain.listed(connection, newest),
         ticks=_last_ticks(connection),

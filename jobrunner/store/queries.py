@@ -8,9 +8,12 @@ from typing import Any
 
 from sqlalchemy import select
 
+from jobrunner.lifecycle import CLAIMABLE
+from jobrunner.store import limits_view
 from jobrunner.store.connection import Connection
 from jobrunner.store.records import columns_of, read
-from jobrunner.store.schema import job_attempts, job_events, job_runs
+from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs
+from jobrunner.store.statement import Row
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class RunEvent:
 
 @dataclass(frozen=True)
 class Run:
-    """All columns of a run, its attempts, and its events."""
+    """All columns of a run, its attempts, and its events. ``waits_for`` is what it waits for besides its run_at."""
 
     id: int
     definition_id: int | None
@@ -52,10 +55,13 @@ class Run:
     status: str
     priority: int
     run_at: datetime
+    turn_at: datetime
     scheduled_for: datetime | None
     origin: str | None
     start_deadline_at: datetime | None
     concurrency_key: str | None
+    gate: str
+    has_dependants: int
     idempotency_key: str | None
     attempts: int
     max_attempts: int | None
@@ -80,6 +86,7 @@ class Run:
     output: str | None
     created_at: datetime
     updated_at: datetime
+    waits_for: str | None
     attempt_log: list[Attempt]
     event_log: list[RunEvent]
 
@@ -93,6 +100,16 @@ def show(connection: Connection, run_id: int) -> Run | None:
     events = select(*columns_of(RunEvent, job_events)).where(job_events.c.run_id == run_id)
     return Run(
         **found._asdict(),
+        waits_for=_waits_for(connection, found),
         attempt_log=read(connection, Attempt, attempts.order_by(job_attempts.c.sequence)),
         event_log=read(connection, RunEvent, events.order_by(job_events.c.id)),
     )
+
+
+def _waits_for(connection: Connection, run: Row) -> str | None:
+    if not run.gate or run.status not in CLAIMABLE:
+        return None
+    if run.gate != "after":
+        return limits_view.reason(connection, run.job_type, run.gate)
+    parents = select(job_parents.c.parent_id).where(job_parents.c.run_id == run.id).order_by(job_parents.c.parent_id)
+    return "the end of run " + ", ".join(map(str, connection.execute(parents.limit(10)).scalars()))

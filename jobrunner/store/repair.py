@@ -204,7 +204,7 @@ def _in_sqlite(connection: Connection) -> Mapping[tuple[str, str], Found]:
     for row in connection.execute(_SQLITE_OBJECTS).all():
         columns = _NO_COLUMNS
         if row.kind == "table":
-            named = connection.execute("SELECT name FROM pragma_table_info(:table)", {"table": row.name})
+            named = connection.execute("SELECT name FROM pragma_table_xinfo(:table)", {"table": row.name})
             columns = frozenset(named.scalars())
         found[row.kind, row.name] = Found(row.kind, row.definition, columns)
     return found

@@ -44,6 +44,10 @@ def prune(
         ids = connection.execute(Prepared("retention.old", (name,)), values).scalars()
         if ids:
             deleted += connection.execute(Prepared("retention.delete", (name,)), _given(ids)).rowcount
+    old = connection.execute(Prepared("limits.old_gates"), {"limit": limit}).mappings()
+    if old:
+        # The number of deleted rows is how many runs and the like are gone; a gate is none of these.
+        connection.execute(Prepared("limits.delete_gates"), {"given": old})
     failpoints.hit("prune.before_commit", cut=connection.sever)
     return Pruned(deleted, kept, reason)
 

@@ -9,6 +9,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
+    Computed,
     ForeignKey,
     Identity,
     Index,
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
-from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text
+from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, readable, short_text, turn
 from jobrunner.store.versions import RUNNING_KEY
 
 metadata = MetaData(
@@ -126,6 +127,8 @@ job_runs = Table(
     Column("status", short_text(20), nullable=False),
     Column("priority", SmallNumber, nullable=False),
     Column("run_at", UtcTime, nullable=False),
+    # The order in which waiting runs are claimed.
+    Column("turn_at", UtcTime, Computed(turn(), persisted=True)),
     Column("scheduled_for", UtcTime),
     # NULL: enqueued. 'again' is a further run of a slot that had its run.
     Column("origin", short_text(20)),
@@ -133,6 +136,10 @@ job_runs = Table(
     Column("start_deadline_at", UtcTime),
     # Never two runs with the same key are running.
     Column("concurrency_key", short_text(300)),
+    # What it waits behind, or runs under, if its type has limits (``limits.py``). "": no gate.
+    Column("gate", short_text(300), nullable=False, server_default=text("''")),
+    # 1: there are or were runs that wait for the end of this one (``job_parents``).
+    Column("has_dependants", SmallNumber, nullable=False, server_default="0"),
     Column("idempotency_key", short_text(500)),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("max_attempts", Integer),
@@ -171,7 +178,7 @@ job_runs = Table(
     CheckConstraint("max_attempts >= 1 AND timeout BETWEEN 0 AND 316224000", name="limits"),
     sqlite_autoincrement=True,
 )
-_URGENT_FIRST = (job_runs.c.job_type, job_runs.c.priority.desc(), job_runs.c.run_at, job_runs.c.id)
+_URGENT_FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
 # Partial, because most runs have no slot, and each index entry is written again at the claim and at the end of its run.
 _partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=_IS_SLOT, unique=True)
 # For the overlap policy of a definition.
@@ -180,13 +187,16 @@ _partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_unfin
 # Makes one of two claims fail that cannot see each other.
 _partial(RUNNING_KEY, job_runs.c.concurrency_key, where=_AT_WORK_WITH_KEY, unique=True)
 _partial("job_runs_deadline", job_runs.c.start_deadline_at, where=_HAS_DEADLINE)
-# By type first, so that due runs of types that this host does not know are not read.
-_partial("job_runs_claim", *_URGENT_FIRST, where=_IS_CLAIMABLE)
+# By type first, so that due runs of types that this host does not know are not read; then by gate, so that a claim does
+# not walk past runs that wait for a limit.
+_partial("job_runs_claim", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_CLAIMABLE)
 # The few quarantined runs. Each tick asks for them first, without reading its whole queue.
-_partial("job_runs_quarantined", *_URGENT_FIRST, where=_IS_QUARANTINED)
+_partial("job_runs_quarantined", job_runs.c.job_type, job_runs.c.gate, *_URGENT_FIRST, where=_IS_QUARANTINED)
 # For the question whether anything is due, of any type. Only a statement with ANY_RELEASES can use it: with statistics
 # from before the queue filled, the planner would use it for a claim, which would then read the whole queue.
-_partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES}"))
+_partial("job_runs_due", job_runs.c.run_at, where=text(f"{_IS_CLAIMABLE} AND {ANY_RELEASES} AND gate = ''"))
+# The running runs of limited types: they are counted.
+_partial("job_runs_gated", job_runs.c.job_type, job_runs.c.gate, where=text("lease_token IS NOT NULL AND gate <> ''"))
 # Not by locked_until, which each heartbeat changes: its update must stay HOT. By host, so that the planner expects few
 # rows and uses an index scan, which marks dead entries. A bitmap scan does not mark them.
 _partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))
@@ -221,6 +231,57 @@ job_types = Table(
     CheckConstraint("max_waiting > 0", name="limit"),
     CheckConstraint("when_full IN ('refuse', 'drop')", name="when_full"),
 )
+
+# One row for each job type with limits over all hosts, with the limits that were declared last, for those who do not
+# know the code. A claim of the type locks the row. ``spent_until`` is the state of the rate (``rates.py``).
+job_limits = Table(
+    "job_limits",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("max_running", Integer),
+    Column("rate", short_text(50)),
+    Column("burst", Integer),
+    Column("concurrency_key", short_text(1000)),
+    Column("max_running_per_key", Integer),
+    Column("rate_per_key", short_text(50)),
+    Column("burst_per_key", Integer),
+    Column("spent_until", UtcTime),
+    # When the rate allows the next runs; and when a claim last asked.
+    Column("opens_at", UtcTime),
+    Column("asked_at", UtcTime),
+)
+
+# What runs of a limited type wait behind: one gate for each key, or one for the type. ``turn_at`` is that of the first
+# waiting run; NULL: none waits.
+job_gates = Table(
+    "job_gates",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("gate", short_text(300), primary_key=True),
+    Column("turn_at", UtcTime),
+    Column("spent_until", UtcTime),
+    Column("opens_at", UtcTime),
+)
+_WAITED_AT = text("turn_at IS NOT NULL")
+_partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAITED_AT)
+_partial(
+    "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
+)
+
+# A run waits for the end of each of its parents. The trigger of dialect/parents.py writes ``parent_status`` then. When
+# that was acted on the row is deleted, so that a parent can be pruned.
+job_parents = Table(
+    "job_parents",
+    metadata,
+    # No foreign keys, because each run that is pruned would be looked up here.
+    Column("parent_id", BigKey, primary_key=True),
+    Column("run_id", BigKey, primary_key=True, index=True),
+    Column("on_failure", short_text(20), nullable=False),
+    Column("parent_status", short_text(20)),
+    CheckConstraint("on_failure IN ('cancel', 'run')", name="on_failure"),
+)
+IS_ENDED = text("parent_status IS NOT NULL")
+_partial("job_parents_ended", job_parents.c.run_id, where=IS_ENDED)
 
 job_attempts = Table(
     "job_attempts",
@@ -303,7 +364,12 @@ _partial("job_effects_open", job_effects.c.intended_at, where=text("state <> 'ap
 
 
 def _add_checks(table: Table) -> None:
-    instants = [column.name for column in table.columns if isinstance(column.type, UtcTime)]
+    instants = [
+        # Not a turn, which may lie before all other instants. Python does not read it.
+        column.name
+        for column in table.columns
+        if isinstance(column.type, UtcTime) and column.name != "turn_at"
+    ]
     json_columns = [column.name for column in table.columns if isinstance(column.type, JSON)]
     table.dialect_options["sqlite"]["strict"] = True
     if not instants:

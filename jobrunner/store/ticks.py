@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jobrunner.model import Owner, Policy
 from jobrunner.store.connection import Connection
@@ -34,10 +35,12 @@ def count_claimable(connection: Connection, policies: Sequence[Policy], limit: i
     """How many runs of these types are due, counted up to ``limit``."""
     if not policies:
         return 0
-    values: dict[str, object] = {"limit": limit}
+    values: dict[str, Any] = {"limit": limit}
     for index, policy in enumerate(policies):
         values[f"type_{index}"] = policy.job_type
         values[f"limit_{index}"] = limit if policy.concurrency is None else min(limit, policy.concurrency)
+        if policy.limits is not None and policy.limits.max_running is not None:
+            values[f"limit_{index}"] = min(values[f"limit_{index}"], policy.limits.max_running)
     return len(connection.execute(Prepared("ticks.claimable", (len(policies),)), values).all())
 
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Integer, MetaData, SmallInteger, String, Table
+from sqlalchemy import Column, Integer, MetaData, String, Table
 
 from jobrunner.store.dialect.values import BigKey, UtcTime
 
 views = MetaData()
-# The only definition of "something to do", in four parts; job_due is their union. The claim, the expansion, the
+# The only definition of "something to do", in five parts; job_due is their union. The claim, the expansion, the
 # recovery, the end of overdue runs and the idle tick all read these views, so they cannot disagree.
 job_claimable = Table(
     "job_claimable",
     views,
     Column("id", BigKey),
     Column("job_type", String),
-    Column("priority", SmallInteger),
+    Column("turn_at", UtcTime),
     Column("run_at", UtcTime),
     Column("lease_expiries", Integer),
     Column("releases", Integer),
 )
+job_gated = Table(
+    "job_gated",
+    views,
+    Column("id", BigKey),
+    Column("job_type", String),
+    Column("gate", String),
+    Column("turn_at", UtcTime),
+    Column("run_at", UtcTime),
+    Column("lease_expiries", Integer),
+)
+job_open_gates = Table("job_open_gates", views, Column("job_type", String), Column("gate", String))
 job_expandable = Table("job_expandable", views, Column("id", BigKey), Column("next_run_at", UtcTime))
 job_recoverable = Table(
     "job_recoverable", views, Column("id", BigKey), Column("host", String), Column("locked_by", String)

@@ -1,4 +1,4 @@
-"""Backpressure: writes the limits of this host's code to the database, where every way of enqueueing reads them."""
+"""Writes the limits of this host's code to the database: for every way of enqueueing, and for the limits of claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from jobrunner.errors import LimitHeld
 from jobrunner.model import Policy
-from jobrunner.store import backpressure
+from jobrunner.store import backpressure, limits
 from jobrunner.store.database import Connection
 from jobrunner.worker.context import TickContext
 
@@ -15,8 +15,17 @@ from jobrunner.worker.context import TickContext
 def declare_limits(context: TickContext, policies: Sequence[Policy]) -> None:
     """Write the limits that differ; remove those of types that no longer have one. Raises DatabaseUnavailable.
 
-    Hosts with different code write different limits in turn. The last one counts.
+    Hosts with different code write different limits in turn. The last one counts for those who do not know the code.
     """
+    _declare_waiting(context, policies)
+    for policy in context.database.read(partial(limits.changed, policies=policies)):
+        while context.database.write(partial(limits.declare, policy=policy)):
+            pass
+        told = {} if policy.limits is None else {key: value for key, value in policy.limits.as_data().items() if value}
+        context.log.info("limit", job_type=policy.job_type, result="changed" if told else "removed", **told)
+
+
+def _declare_waiting(context: TickContext, policies: Sequence[Policy]) -> None:
     differing = context.database.read(partial(backpressure.changed_limits, policies=policies))
     if not differing:
         return

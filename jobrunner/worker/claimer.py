@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
 from jobrunner.model import Capacity, Lease, Policy
-from jobrunner.store import claims, holding, ticks
+from jobrunner.store import claims, holding, limits, ticks
 from jobrunner.store.claims import Claim, ClaimRequest
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.holding import Renewal
@@ -40,13 +39,14 @@ class Claimed:
 
     ``permits`` is how many runs of this tick may be at work on the host. ``may_be_more``: more runs may be due, because
     the claim got as many as it asked for, or failed. ``unreadable`` are runs whose payloads could not be read: they
-    were claimed without the payloads, and their attempts fail.
+    were claimed without the payloads, and their attempts fail. ``opens_in`` is that of ``Claim``.
     """
 
     runs: list[RunInHand]
     permits: int
     may_be_more: bool
     unreadable: Sequence[RunInHand] = ()
+    opens_in: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,10 @@ class Claimer:
         self._hand.page.forget_claim(request.token)
         if claim.runs:
             self._database.hit("claim.committed")
-        may_be_more = 0 < request.limit <= len(claim.runs)
+        may_be_more = claim.may_be_more or 0 < request.limit <= len(claim.runs)
         if request.without_payload:
-            return Claimed([], claim.permits, may_be_more, unreadable=runs)
-        return Claimed(runs, claim.permits, may_be_more)
+            return Claimed([], claim.permits, may_be_more, unreadable=runs, opens_in=claim.opens_in)
+        return Claimed(runs, claim.permits, may_be_more, opens_in=claim.opens_in)
 
     def _note_failure(self, request: ClaimRequest, error: Exception) -> None:
         """Limit the next claim to one run. If this claim had one run only, take it without its payload next."""
@@ -223,7 +223,12 @@ class Claimer:
 
     def count_due(self, policies: Sequence[Policy], limit: int) -> int:
         """How many runs of these types are due. Counts up to ``limit`` only."""
-        return self._database.read(partial(ticks.count_claimable, policies=policies, limit=limit))
+
+        def work(connection: Connection) -> int:
+            count = ticks.count_claimable(connection, policies, limit)
+            return count + limits.count_open(connection, policies, limit - count)
+
+        return self._database.read(work)
 
     def is_quarantined_due(self) -> bool:
         """Whether a run of any type is due whose lease has expired twice in a row."""

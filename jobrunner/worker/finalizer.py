@@ -44,6 +44,8 @@ class Finalizer:
 
     def __init__(self, context: TickContext, hand: Hand, beside: Beside[Answers]) -> None:
         self.trouble: DatabaseUnavailable | None = None
+        # Whether a run has ended that other runs wait for.
+        self.has_ended_parent = False
         self._has_logged = False
         self._context = context
         self._hand = hand
@@ -191,6 +193,7 @@ class Finalizer:
 
     def _report(self, held: RunInHand, answer: Ended | Refusal) -> None:
         if isinstance(answer, Ended):
+            self.has_ended_parent |= answer.has_dependants
             self._counts[log_ended(self._log, answer)] += 1
         elif answer is Refusal.ALREADY_APPLIED and held.result is not None:
             self._counts[held.result.outcome.value] += 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from jobrunner.errors import DatabaseHeld
 from jobrunner.store import ticks
-from jobrunner.worker import deadlines, pruning, recovery
+from jobrunner.worker import deadlines, dependants, pruning, recovery
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.context import TickContext
 
@@ -30,6 +30,7 @@ _STEPS: Mapping[str, Callable[[TickContext], None]] = {
     "recover": recovery.recover,
     # Before the expansion, so that an overdue run does not block a new slot.
     "deadlines": deadlines.end_overdue,
+    "dependants": dependants.follow_if_any,
     "expand": expand,
     # Before the runs, because a busy tick works on runs until its end, and the tables of a busy queue grow fastest.
     "prune": pruning.prune,
@@ -58,4 +59,5 @@ def prepare(context: TickContext) -> None:
     """The steps that a listening tick repeats while no handler is at work."""
     recovery.recover(context)
     deadlines.end_overdue(context)
+    dependants.follow_if_any(context)
     expand(context)

@@ -13,6 +13,7 @@ from jobrunner import clock
 from jobrunner.children.events import Died, Event, Ready, Reported, StartFailed
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable, HandlersUnavailable
+from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.beside import Beside
@@ -99,8 +100,20 @@ class Loop:
         if self._finalizer.work():
             # A type at its limit may be claimable again, now that the end of a run is written.
             self._pools.ask_soon()
+        if self._finalizer.has_ended_parent:
+            self._follow()
         self._dispatcher.dispatch()
         return True
+
+    def _follow(self) -> None:
+        """Let runs be claimed that waited for one that has ended here."""
+        # If the database does not answer now, the next tick acts on it.
+        self._finalizer.has_ended_parent = False
+        try:
+            dependants.follow(self._context)
+        except DatabaseUnavailable as error:
+            self._note_outage(error)
+        self._pools.ask_soon()
 
     # When it ends.
 
@@ -118,7 +131,11 @@ class Loop:
         if not self._may_claim():
             return False
         waits = self._outage.error is not None or self._period.is_open_ended
-        return any(pool.capacity().is_usable and (waits or pool.ask_at <= clock.elapsed()) for pool in self._pools)
+        return any(
+            pool.capacity().is_usable
+            and (waits or pool.ask_at <= clock.elapsed() or self._period.lasts_until(pool.opens_at))
+            for pool in self._pools
+        )
 
     def _may_claim(self) -> bool:
         return (
@@ -226,6 +243,9 @@ class Loop:
             self._grow(pool, spare)
 
     def _take_claimed(self, pool: Pool, claimed: Claimed) -> None:
+        pool.opens_at = None if claimed.opens_in is None else clock.elapsed() + claimed.opens_in
+        if pool.opens_at is not None:
+            pool.ask_at = min(pool.ask_at, pool.opens_at)
         if claimed.may_be_more:
             pool.ask_at = 0.0
         self._dispatcher.take(claimed)

@@ -29,6 +29,10 @@ class Period(ABC):
     def most_runs(self) -> float:
         """How many more runs it may claim."""
 
+    def lasts_until(self, instant: float | None) -> bool:
+        """Whether it is worth to wait for what happens then; None: nothing does."""
+        return False
+
     @property
     def ask_again_seconds(self) -> float:
         return LOOK_AGAIN_SECONDS
@@ -58,6 +62,9 @@ class Budget(Period):
 
     def goes_on(self) -> bool:
         return clock.elapsed() < self._ends_at and self.most_runs() > 0
+
+    def lasts_until(self, instant: float | None) -> bool:
+        return instant is not None and instant < self._ends_at
 
     def most_runs(self) -> float:
         return self._batch - self._counts["claimed"]

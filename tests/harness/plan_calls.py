@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Definition, Lease, Owner, Policy
+from jobrunner.model import Definition, Lease, Limits, Owner, Policy
+from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
     admin,
@@ -17,6 +18,7 @@ from jobrunner.store import (
     check,
     claims,
     deadlines,
+    dependants,
     effects,
     enqueue,
     enqueue_many,
@@ -25,6 +27,7 @@ from jobrunner.store import (
     finalize,
     holding,
     idle,
+    limits,
     listen,
     overlap,
     raw_driver,
@@ -44,6 +47,13 @@ Call = Callable[[Connection], Any]
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
 KNOWN = [Policy("known"), Policy("known_too")]
+LIMITED = [
+    Policy("capped", limits=Limits(max_running=9)),
+    Policy("rated", limits=Limits(rate=parse_rate("rate", "1/h", 1))),
+    Policy(
+        "keyed", limits=Limits(10**6, parse_rate("rate", "9/s", None), ("customer",), 1, parse_rate("rate", "9/s", 1))
+    ),
+]
 AT_WORK = [Lease(run_id, "t" * 32) for run_id in range(2_000_001, 2_000_021)]
 DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
@@ -79,7 +89,9 @@ def dead_run(connection: Connection) -> int:
 
 
 def waiting_run(connection: Connection) -> int:
-    return _first(connection, "status IN ('queued', 'failed') AND job_type = 'known' ORDER BY priority DESC, run_at")
+    return _first(
+        connection, "status IN ('queued', 'failed') AND job_type = 'known' AND gate = '' ORDER BY turn_at, run_at"
+    )
 
 
 def _first(connection: Connection, condition: str) -> int:
@@ -142,6 +154,15 @@ BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
     "claims.claim a quarantined run": claiming(limit=1, quarantined=True),
     "claims.claim of 20 types": claiming(policies=[*KNOWN, *(Policy(f"other_{n}") for n in range(18))]),
+    "claims.claim of limited types": claiming(policies=[*KNOWN, *LIMITED]),
+    "claims.claim a quarantined run of limited types": claiming(limit=1, quarantined=True, policies=LIMITED),
+    "limits.open_gates": lambda connection: limits.open_gates(connection, {"nobody's": (Limits(1), 5)}, False),
+    "limits.count_open": lambda connection: limits.count_open(connection, LIMITED, 5),
+    "limits.changed": lambda connection: limits.changed(connection, LIMITED),
+    "limits.declare": lambda connection: limits.declare(connection, LIMITED[0]),
+    "dependants.is_any_ended": dependants.is_any_ended,
+    "dependants.follow": dependants.follow,
+    "dependants.attach": lambda connection: dependants.attach(connection, waiting_run(connection), [2_000_001], "run"),
     "claims.return_unstarted": lambda connection: claims.return_unstarted(connection, AT_WORK[0].token),
     "claims.return_unstarted some": lambda connection: claims.return_unstarted(
         connection, AT_WORK[0].token, [AT_WORK[0].run_id]
@@ -241,6 +262,8 @@ PEOPLE = {
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
+    "limits_view.reason": "what queries.show calls",
+    "limits_view.running_limits": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

@@ -9,6 +9,8 @@ import psycopg
 import pytest
 
 from harness import Database
+from harness.database import numbers
+from harness.invariants import insert_runs
 from harness.statements import before_statements
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
@@ -79,6 +81,32 @@ LIMITS = """
 INSERT INTO job_types (job_type, max_waiting, when_full, updated_at)
 SELECT job_type, 100, 'refuse', {now} FROM (SELECT 'limited' AS job_type UNION ALL SELECT 'known_too') AS limited
 """
+# Behind gates: of a key with one at work, and of keys that are free; of a type with so many at work as may be, and of
+# one whose rate allows none.
+GATED = f"""
+INSERT INTO job_runs ({COLUMNS}, gate)
+SELECT CASE WHEN n % 4 = 3 THEN 'capped' WHEN n % 4 = 2 THEN 'rated' ELSE 'keyed' END, '{{{{"customer": 7}}}}',
+       'queued', 9, {{now}}, {{now}}, {{now}},
+       CASE WHEN n % 4 > 1 THEN 'all' WHEN n < 100 THEN '[' || n || ']' ELSE '[7]' END
+FROM ({{numbers}}) AS numbered
+"""
+GATED_AT_WORK = f"""
+INSERT INTO job_runs ({COLUMNS}, gate, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)
+SELECT CASE WHEN n > 1 THEN 'capped' ELSE 'keyed' END, '{{{{}}}}', 'running', 0, {{now}}, {{now}}, {{now}},
+       CASE WHEN n > 1 THEN 'all' ELSE '[7]' END, 'there:1:a', 'there', 'g', {{now}}, {{now}}, 1, {{later}}
+FROM ({{numbers}}) AS numbered
+"""
+GATES = """
+INSERT INTO job_gates (job_type, gate, turn_at)
+SELECT DISTINCT job_type, gate, {now} FROM job_runs WHERE status = 'queued' AND gate <> ''
+"""
+DECLARED = """
+INSERT INTO job_limits (job_type, max_running, concurrency_key, max_running_per_key, spent_until, opens_at, asked_at)
+SELECT job_type, CASE WHEN job_type = 'capped' THEN 9 END, CASE WHEN job_type = 'keyed' THEN 'customer' END,
+       CASE WHEN job_type = 'keyed' THEN 1 END, CASE WHEN job_type = 'rated' THEN {later} END,
+       CASE WHEN job_type = 'rated' THEN {later} END, {now}
+FROM (SELECT 'capped' AS job_type UNION ALL SELECT 'rated' UNION ALL SELECT 'keyed') AS limited
+"""
 TRAIL = f"""
 INSERT INTO job_ticks (host, worker, version, started_at, finished_at)
 SELECT 'here', 'here:1:a', '1', at, at
@@ -89,6 +117,36 @@ INSERT INTO job_events (at, actor, action, run_id, detail)
 SELECT jobrunner_now() - n * interval '1 minute', 'someone', 'cancel', n, '{{}}'
 FROM generate_series(1, {IN_FRONT}) AS n
 """
+
+
+def fill_gates(database: Database, waiting: int, unmet: int = 5) -> None:
+    """Runs behind gates, and some that no claim has put behind one."""
+    at = "jobrunner_now()" if database.name == "postgresql" else "unixepoch() * 1000000"
+    later = f"{at} + interval '9 minutes'" if database.name == "postgresql" else f"{at} + 540000000"
+    for statement, count in ((GATED, waiting), (GATED_AT_WORK, 10), (GATES, 0), (DECLARED, 0)):
+        database.execute(statement.format(now=at, later=later, numbers=numbers(database, count)))
+    for job_type in ("capped", "rated", "keyed"):
+        insert_runs(database, unmet, job_type)
+    fill_parents(database, max(3, waiting // 10))
+
+
+def fill_parents(database: Database, count: int) -> None:
+    """Runs that wait for the end of one that is at work; and of one that has ended dead, with something on both."""
+    at_work, dead = insert_runs(database, 2, "known", has_dependants=1)
+    database.execute("UPDATE job_runs SET status = 'dead', finished_at = run_at WHERE id = ?", [dead])
+    at = "jobrunner_now()" if database.name == "postgresql" else "unixepoch() * 1000000"
+    database.execute(
+        f"INSERT INTO job_runs ({COLUMNS}, gate)"
+        f" SELECT 'known', '{{}}', 'queued', 0, {at}, {at}, {at}, 'after' FROM ({numbers(database, count)}) AS numbered"
+    )
+    insert = "INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status)"
+    database.execute(f"{insert} SELECT ?, id, 'cancel', NULL FROM job_runs WHERE gate = 'after'", [at_work])
+    few = "SELECT id FROM job_runs WHERE gate = 'after' ORDER BY id LIMIT 3"
+    for failure in ("cancel", "run"):
+        database.execute(
+            f"{insert} SELECT ?, id, '{failure}', 'dead' FROM ({few}) AS few WHERE id % 2 = {failure == 'run':d}",
+            [dead],
+        )
 
 
 def fill_a_little(database: Database) -> None:
@@ -121,6 +179,8 @@ def fill_a_little(database: Database) -> None:
     )
     database.execute("UPDATE job_runs SET definition_id = ?, concurrency_key = 'k' WHERE id = 2000001", [definition_id])
     database.execute("INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('h', 'w', '1', ?)", [long_past])
+    database.execute("INSERT INTO job_gates (job_type, gate) VALUES ('keyed', '[1000]')")
+    fill_gates(database, 40)
     database.execute(
         "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'someone', 'cancel', '{}')", [long_past]
     )

@@ -136,7 +136,8 @@ class Runs(People):
             if row["status"] in CLAIMABLE and row["run_at"] <= at and row["job_type"] in types
         ]
         fits = [row for row in found if (row["lease_expiries"] >= 2) == quarantined]
-        return [row["id"] for row in sorted(fits, key=lambda row: (-row["priority"], row["run_at"], row["id"]))]
+        turns = {row["id"]: row["run_at"] - row["priority"] * timedelta(minutes=1) for row in fits}
+        return [row["id"] for row in sorted(fits, key=lambda row: (turns[row["id"]], row["run_at"], row["id"]))]
 
     @rule(pick=picks, outcome=st.sampled_from([Outcome.FAILED, Outcome.CRASHED, Outcome.RELEASED, Outcome.SNOOZED]))
     @precondition(lambda self: self.claims(live=True))

@@ -47,662 +47,1022 @@ WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL""",
     ('claims.claim', (1, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (1, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (2, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (2, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (3, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (3, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (4, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (4, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (5, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (5, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (6, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (6, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (7, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (7, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (8, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (8, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (9, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (9, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (10, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (10, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.priority AS priority, jobrunner_schema.job_claimable.run_at AS run_at
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries >= 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT %(limit)s::INTEGER)
  UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
-FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
         {'attempts_1': 1},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (1, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (2, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (3, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (4, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (5, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (6, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (7, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (8, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (9, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (10, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_0)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_1)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_2)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_3)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_4)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_5)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_6)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_7)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_8)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.turn_at AS turn_at, jobrunner_schema.job_claimable.run_at AS run_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR AND jobrunner_schema.job_claimable.lease_expiries < 2 ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit_9)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED) AS of_type_9 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.turn_at AS turn_at, jobrunner_schema.job_runs.run_at AS run_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(gated)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS gated JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = gated.id
+WHERE jobrunner_schema.job_runs.finished_at IS NULL AND jobrunner_schema.job_runs.lease_token IS NULL AND jobrunner_schema.job_runs.gate != '' FOR NO KEY UPDATE OF job_runs SKIP LOCKED) AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(limit)s::INTEGER)
+ UPDATE jobrunner_schema.job_runs SET status='running', attempts=(jobrunner_schema.job_runs.attempts + %(attempts_1)s::INTEGER), max_attempts=coalesce(jobrunner_schema.job_runs.max_attempts, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(max_attempts_0)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(max_attempts_1)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(max_attempts_2)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(max_attempts_3)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(max_attempts_4)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(max_attempts_5)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(max_attempts_6)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(max_attempts_7)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(max_attempts_8)s::INTEGER WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(max_attempts_9)s::INTEGER END), timeout=coalesce(jobrunner_schema.job_runs.timeout, CASE WHEN (jobrunner_schema.job_runs.job_type = %(type_0)s::VARCHAR) THEN %(timeout_0)s WHEN (jobrunner_schema.job_runs.job_type = %(type_1)s::VARCHAR) THEN %(timeout_1)s WHEN (jobrunner_schema.job_runs.job_type = %(type_2)s::VARCHAR) THEN %(timeout_2)s WHEN (jobrunner_schema.job_runs.job_type = %(type_3)s::VARCHAR) THEN %(timeout_3)s WHEN (jobrunner_schema.job_runs.job_type = %(type_4)s::VARCHAR) THEN %(timeout_4)s WHEN (jobrunner_schema.job_runs.job_type = %(type_5)s::VARCHAR) THEN %(timeout_5)s WHEN (jobrunner_schema.job_runs.job_type = %(type_6)s::VARCHAR) THEN %(timeout_6)s WHEN (jobrunner_schema.job_runs.job_type = %(type_7)s::VARCHAR) THEN %(timeout_7)s WHEN (jobrunner_schema.job_runs.job_type = %(type_8)s::VARCHAR) THEN %(timeout_8)s WHEN (jobrunner_schema.job_runs.job_type = %(type_9)s::VARCHAR) THEN %(timeout_9)s END), locked_by=%(owner)s::VARCHAR, host=%(host)s::VARCHAR, locked_until=(jobrunner_schema.jobrunner_now() + make_interval(secs => %(lease_seconds)s)), lease_token=%(token)s::VARCHAR, claimed_at=jobrunner_schema.jobrunner_now(), started_at=jobrunner_schema.jobrunner_now(), heartbeat_at=jobrunner_schema.jobrunner_now(), progress=NULL, output=NULL, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.payload, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.claimed_at""",
+        {'attempts_1': 1},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.held_by_type', ()): (
         """SELECT jobrunner_schema.job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END) AS sum_1
@@ -733,7 +1093,7 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
- UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
+ UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id""",
         {'attempts_1': 1},
         {},
@@ -744,7 +1104,7 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
 (SELECT jobrunner_schema.job_runs.id AS id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
 WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(token)s::VARCHAR FOR NO KEY UPDATE OF job_runs SKIP LOCKED)
- UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
+ UPDATE jobrunner_schema.job_runs SET status=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(jobrunner_schema.job_runs.attempts - %(attempts_1)s::INTEGER), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (jobrunner_schema.job_runs.cancel_requested_at IS NULL) THEN NULL ELSE jobrunner_schema.jobrunner_now() END, updated_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT held.id
 FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobrunner_schema.job_runs.id""",
         {'attempts_1': 1},
         {'given': (('id', None),)},
@@ -763,6 +1123,83 @@ FROM jobrunner_schema.job_overdue ORDER BY jobrunner_schema.job_overdue.start_de
         {},
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
+    ),
+    ('dependants.attach', ()): (
+        """INSERT INTO jobrunner_schema.job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
+FROM (SELECT parent_id, run_id, on_failure, parent_status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(parent_id BIGINT, run_id BIGINT, on_failure VARCHAR(20), parent_status VARCHAR(20))) AS given""",
+        {},
+        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        (),
+    ),
+    ('dependants.cancel', ()): (
+        """UPDATE jobrunner_schema.job_runs SET status='cancelled', gate='', finished_at=jobrunner_schema.jobrunner_now(), error_type='parent_failed', last_error=given.last_error, updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT id, last_error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, last_error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.gate = 'after'""",
+        {},
+        {'given': (('id', None), ('last_error', None))},
+        (),
+    ),
+    ('dependants.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_parents WHERE jobrunner_schema.job_parents.run_id = ANY(ARRAY(SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given))""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.hold', ()): (
+        """UPDATE jobrunner_schema.job_runs SET gate='after' WHERE jobrunner_schema.job_runs.id = %(run_id)s::BIGINT""",
+        {},
+        {},
+        (),
+    ),
+    ('dependants.known', ()): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.lock', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.gate, jobrunner_schema.jobrunner_now() AS now
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('status', None), ('gate', None), ('now', 'instant')),
+    ),
+    ('dependants.lock_parents', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.finished_at
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id ORDER BY jobrunner_schema.job_runs.id FOR NO KEY UPDATE OF job_runs""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('status', None), ('finished_at', 'instant')),
+    ),
+    ('dependants.mark_parents', ()): (
+        """UPDATE jobrunner_schema.job_runs SET has_dependants=1 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.release', ()): (
+        """UPDATE jobrunner_schema.job_runs SET gate='', updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.gate = 'after' AND NOT (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE jobrunner_schema.job_parents.run_id = jobrunner_schema.job_runs.id)) RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.take_ends', ()): (
+        """DELETE FROM jobrunner_schema.job_parents WHERE jobrunner_schema.job_parents.run_id = ANY(ARRAY(SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND parent_status IS NOT NULL RETURNING jobrunner_schema.job_parents.run_id, jobrunner_schema.job_parents.parent_id, jobrunner_schema.job_parents.parent_status, jobrunner_schema.job_parents.on_failure""",
+        {},
+        {'given': (('id', None),)},
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+    ),
+    ('dependants.told', ()): (
+        """SELECT DISTINCT jobrunner_schema.job_parents.run_id AS id
+FROM jobrunner_schema.job_parents
+WHERE parent_status IS NOT NULL
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
     ),
     ('effects.clear', ()): (
         """DELETE FROM jobrunner_schema.job_effects WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
@@ -1151,18 +1588,18 @@ FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS J
         (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
-        """UPDATE jobrunner_schema.job_runs SET status=given.status, run_at=coalesce(given.run_at, jobrunner_schema.job_runs.run_at), attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND jobrunner_schema.job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(jobrunner_schema.job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE jobrunner_schema.job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE jobrunner_schema.job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE jobrunner_schema.job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
+        """UPDATE jobrunner_schema.job_runs SET status=given.status, run_at=coalesce(given.run_at, jobrunner_schema.job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND jobrunner_schema.job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(jobrunner_schema.job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE jobrunner_schema.job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE jobrunner_schema.job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE jobrunner_schema.job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
         (),
     ),
     ('finalize.locked', ()): (
-        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now
 FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token
 WHERE jobrunner_schema.job_runs.status = 'running' FOR NO KEY UPDATE OF job_runs SKIP LOCKED""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
         """INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT jobrunner_schema.job_runs.id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
@@ -1174,12 +1611,12 @@ FROM (SELECT id, lease_token, outcome, error_type, error, traceback, output, exi
         (),
     ),
     ('finalize.running_of', ()): (
-        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.output
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, jobrunner_schema.jobrunner_now() AS now, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.output
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id
 WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
     ('finalize.succeed', (False,)): (
         """WITH held AS
@@ -1190,10 +1627,10 @@ FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_
 recorded AS
 (INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
 FROM held)
- UPDATE jobrunner_schema.job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_schema.jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM held WHERE jobrunner_schema.job_runs.id = held.id RETURNING jobrunner_schema.job_runs.id, held.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.run_at""",
+ UPDATE jobrunner_schema.job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_schema.jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM held WHERE jobrunner_schema.job_runs.id = held.id RETURNING jobrunner_schema.job_runs.id, held.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('finalize.succeed', (True,)): (
         """WITH held AS
@@ -1204,10 +1641,10 @@ FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_
 recorded AS
 (INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_output AS new_output
 FROM held)
- UPDATE jobrunner_schema.job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_schema.jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM held WHERE jobrunner_schema.job_runs.id = held.id RETURNING jobrunner_schema.job_runs.id, held.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.run_at""",
+ UPDATE jobrunner_schema.job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_schema.jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM held WHERE jobrunner_schema.job_runs.id = held.id RETURNING jobrunner_schema.job_runs.id, held.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('holding.held', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token
@@ -1259,6 +1696,250 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {},
         (('id', None),),
     ),
+    ('limits.admit', (0,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate='all' WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (1,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (2,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (3,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate=substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.turn_at""",
+        {},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.at_work', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS count_1
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.job_type = given.job_type
+WHERE jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' GROUP BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('count', None)),
+    ),
+    ('limits.behind_open_gate', ()): (
+        """SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = 'all' AND (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
+FROM jobrunner_schema.job_open_gates
+WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR)) ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.declare', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (%(of_type)s::VARCHAR, %(new_max_running)s::INTEGER, %(new_rate)s::VARCHAR, %(new_burst)s::INTEGER, %(new_concurrency_key)s::VARCHAR, %(new_max_running_per_key)s::INTEGER, %(new_rate_per_key)s::VARCHAR, %(new_burst_per_key)s::INTEGER) ON CONFLICT (job_type) DO UPDATE SET max_running = %(new_max_running)s::INTEGER, rate = %(new_rate)s::VARCHAR, burst = %(new_burst)s::INTEGER, concurrency_key = %(new_concurrency_key)s::VARCHAR, max_running_per_key = %(new_max_running_per_key)s::INTEGER, rate_per_key = %(new_rate_per_key)s::VARCHAR, burst_per_key = %(new_burst_per_key)s::INTEGER, opens_at = NULL, asked_at = NULL""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.declared', ()): (
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key
+FROM jobrunner_schema.job_limits""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+    ),
+    ('limits.delete_gates', ()): (
+        """DELETE FROM jobrunner_schema.job_gates WHERE (jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate) IN (SELECT given.job_type, given.gate
+FROM (SELECT job_type, gate FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300))) AS given)""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
+    ('limits.enter', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
+FROM (SELECT job_type, gate, turn_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), turn_at TIMESTAMP WITH TIME ZONE)) AS given
+WHERE true ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (jobrunner_schema.job_gates.turn_at IS NULL OR excluded.turn_at < jobrunner_schema.job_gates.turn_at) THEN excluded.turn_at ELSE jobrunner_schema.job_gates.turn_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('limits.first_run_of_each', (False,)): (
+        """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(param_1)s::INTEGER) AS run_id
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+ LIMIT %(limit)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_run_of_each', (True,)): (
+        """SELECT jobrunner_schema.job_gates.gate, jobrunner_schema.job_gates.spent_until, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS at_work, (SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_gated.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(param_1)s::INTEGER) AS run_id
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND (jobrunner_schema.job_gates.opens_at IS NULL OR jobrunner_schema.job_gates.opens_at <= jobrunner_schema.jobrunner_now() OR jobrunner_schema.job_gates.opens_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(longest)s))) AND (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') < %(most_at_work)s::INTEGER ORDER BY jobrunner_schema.job_gates.turn_at
+ LIMIT %(limit)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_runs', (False,)): (
+        """SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = 'all' AND jobrunner_schema.job_gated.lease_expiries < 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.first_runs', (True,)): (
+        """SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = 'all' AND jobrunner_schema.job_gated.lease_expiries >= 2 ORDER BY jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_limits WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.forget_gates', ()): (
+        """DELETE FROM jobrunner_schema.job_gates WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.is_waited_for', ()): (
+        """SELECT jobrunner_schema.job_gates.gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.lock', ()): (
+        """WITH free AS
+(SELECT jobrunner_schema.job_limits.job_type AS job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given JOIN jobrunner_schema.job_limits ON jobrunner_schema.job_limits.job_type = given.job_type FOR NO KEY UPDATE OF job_limits SKIP LOCKED)
+ UPDATE jobrunner_schema.job_limits SET asked_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_limits.job_type IN (SELECT free.job_type
+FROM free) RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.next_opening', ()): (
+        """SELECT min(jobrunner_schema.job_gates.opens_at) AS opens_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.turn_at IS NOT NULL AND jobrunner_schema.job_gates.opens_at > jobrunner_schema.jobrunner_now()""",
+        {},
+        {},
+        (('opens_at', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.old_gates', ()): (
+        """SELECT jobrunner_schema.job_gates.job_type, jobrunner_schema.job_gates.gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.turn_at IS NULL AND NOT (jobrunner_schema.job_gates.spent_until IS NOT NULL AND jobrunner_schema.job_gates.spent_until > jobrunner_schema.jobrunner_now())
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('limits.open_gates', ()): (
+        """SELECT jobrunner_schema.job_open_gates.gate
+FROM jobrunner_schema.job_open_gates
+WHERE jobrunner_schema.job_open_gates.job_type = %(of_type)s::VARCHAR
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.release', ()): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.gate > '' AND jobrunner_schema.job_runs.gate != 'after' AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET gate='' WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunner_schema.job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('limits.reopen', ()): (
+        """UPDATE jobrunner_schema.job_gates SET opens_at=NULL WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.settle', ()): (
+        """UPDATE jobrunner_schema.job_gates SET turn_at=(SELECT jobrunner_schema.job_runs.turn_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_gates.job_type AND jobrunner_schema.job_runs.gate = jobrunner_schema.job_gates.gate AND jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER), spent_until=coalesce(given.spent_until, jobrunner_schema.job_gates.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_gates.opens_at) FROM (SELECT job_type, gate, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), gate VARCHAR(300), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_gates.job_type = given.job_type AND jobrunner_schema.job_gates.gate = given.gate""",
+        {'param_1': 1},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.settle_types', ()): (
+        """UPDATE jobrunner_schema.job_limits SET spent_until=coalesce(given.spent_until, jobrunner_schema.job_limits.spent_until), opens_at=coalesce(given.opens_at, jobrunner_schema.job_limits.opens_at) FROM (SELECT job_type, spent_until, opens_at FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), spent_until TIMESTAMP WITH TIME ZONE, opens_at TIMESTAMP WITH TIME ZONE)) AS given WHERE jobrunner_schema.job_limits.job_type = given.job_type""",
+        {},
+        {'given': (('job_type', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.take', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_limits (job_type, asked_at) SELECT %(of_type)s::VARCHAR AS anon_1, jobrunner_schema.jobrunner_now() AS anon_2
+WHERE NOT (EXISTS (SELECT jobrunner_schema.job_limits.job_type
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.spent_until, jobrunner_schema.jobrunner_now() AS now""",
+        {},
+        {},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT jobrunner_schema.job_ticks.id
 FROM jobrunner_schema.job_ticks
@@ -1267,14 +1948,17 @@ FROM jobrunner_schema.job_expandable) AS is_expandable, EXISTS (SELECT jobrunner
 FROM jobrunner_schema.job_recoverable) AS is_recoverable, (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_1
 FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_2
 FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) AS run_at, (SELECT min(jobrunner_schema.job_runs.run_at) AS min_3
+WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_open_gates.gate
+FROM jobrunner_schema.job_open_gates) AS is_gate_open, EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(jobrunner_schema.job_runs.run_at) AS min_3
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND releases >= 0) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_4
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at > jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(jobrunner_schema.job_definitions.next_run_at) AS min_4
 FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE jobrunner_schema.job_ticks SET application=%(its_application)s::VARCHAR, listening_at=jobrunner_schema.jobrunner_now(), types=%(its_types)s::VARCHAR WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
@@ -1399,7 +2083,7 @@ FROM jobrunner_schema.job_expandable ORDER BY jobrunner_schema.job_expandable.ne
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1411,11 +2095,11 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1427,15 +2111,15 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1447,19 +2131,19 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1471,23 +2155,23 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1499,27 +2183,27 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1531,31 +2215,31 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1567,35 +2251,35 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1607,39 +2291,39 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_8)s::INTEGER) AS anon_9) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1651,43 +2335,43 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_0)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_0)s::INTEGER) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_1)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_1)s::INTEGER) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_2)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_2)s::INTEGER) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_3)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_3)s::INTEGER) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_4)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_4)s::INTEGER) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_5)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_5)s::INTEGER) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_6)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_6)s::INTEGER) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_7)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_7)s::INTEGER) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_8)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_8)s::INTEGER) AS anon_9 UNION ALL SELECT anon_10.id AS id
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.priority DESC, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
  LIMIT %(limit_9)s::INTEGER) AS anon_10) AS found
  LIMIT %(limit)s::INTEGER""",
         {},
@@ -1719,7 +2403,10 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
         """SELECT (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0) IS NOT NULL OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
-FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_expandable.id
+FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
+FROM jobrunner_schema.job_open_gates)) OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_parents
+WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT jobrunner_schema.job_expandable.id
 FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_recoverable.id
 FROM jobrunner_schema.job_recoverable)) AS is_due""",
         {},
@@ -1727,9 +2414,11 @@ FROM jobrunner_schema.job_recoverable)) AS is_due""",
         (('is_due', 'boolean'),),
     ),
     ('ticks.is_quarantined_due', ()): (
-        """SELECT EXISTS (SELECT jobrunner_schema.job_claimable.id
+        """SELECT (EXISTS (SELECT jobrunner_schema.job_claimable.id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.lease_expiries >= 2) AS is_due""",
+WHERE jobrunner_schema.job_claimable.lease_expiries >= 2)) OR (EXISTS (SELECT jobrunner_schema.job_gated.id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         {},
         (('is_due', 'boolean'),),

@@ -47,662 +47,1022 @@ WHERE job_types.max_waiting IS NOT NULL""",
     ('claims.claim', (1, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (1, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (2, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (2, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (3, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (3, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (4, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (4, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (5, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (5, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (6, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (6, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (7, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (7, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (8, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (8, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (9, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (9, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (10, False, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.claim', (10, True, False)): (
         """WITH picked AS
 (SELECT found.id AS id
-FROM (SELECT of_type_0.id AS id, of_type_0.priority AS priority, of_type_0.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.priority AS priority, of_type_1.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.priority AS priority, of_type_2.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.priority AS priority, of_type_3.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.priority AS priority, of_type_4.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.priority AS priority, of_type_5.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.priority AS priority, of_type_6.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.priority AS priority, of_type_7.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.priority AS priority, of_type_8.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.priority AS priority, of_type_9.run_at AS run_at
-FROM (SELECT job_claimable.id AS id, job_claimable.priority AS priority, job_claimable.run_at AS run_at
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
 FROM job_claimable
-WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
- LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.priority DESC, found.run_at, found.id
+WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, payload, attempts, max_attempts, timeout, priority, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('priority', None), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (1, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_2)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (2, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_3)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (3, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_4)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (4, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_5)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (5, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_6)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (6, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_7)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (7, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_8)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (8, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_9)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (9, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_10)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+    ),
+    ('claims.claim', (10, False, False, True)): (
+        """WITH picked AS
+(SELECT found.id AS id
+FROM (SELECT of_type_0.id AS id, of_type_0.turn_at AS turn_at, of_type_0.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_0 OFFSET :param_1) AS of_type_0 UNION ALL SELECT of_type_1.id AS id, of_type_1.turn_at AS turn_at, of_type_1.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_1 OFFSET :param_2) AS of_type_1 UNION ALL SELECT of_type_2.id AS id, of_type_2.turn_at AS turn_at, of_type_2.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_2 OFFSET :param_3) AS of_type_2 UNION ALL SELECT of_type_3.id AS id, of_type_3.turn_at AS turn_at, of_type_3.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_3 OFFSET :param_4) AS of_type_3 UNION ALL SELECT of_type_4.id AS id, of_type_4.turn_at AS turn_at, of_type_4.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_4 OFFSET :param_5) AS of_type_4 UNION ALL SELECT of_type_5.id AS id, of_type_5.turn_at AS turn_at, of_type_5.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_5 OFFSET :param_6) AS of_type_5 UNION ALL SELECT of_type_6.id AS id, of_type_6.turn_at AS turn_at, of_type_6.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_6 OFFSET :param_7) AS of_type_6 UNION ALL SELECT of_type_7.id AS id, of_type_7.turn_at AS turn_at, of_type_7.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_7 OFFSET :param_8) AS of_type_7 UNION ALL SELECT of_type_8.id AS id, of_type_8.turn_at AS turn_at, of_type_8.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_8 OFFSET :param_9) AS of_type_8 UNION ALL SELECT of_type_9.id AS id, of_type_9.turn_at AS turn_at, of_type_9.run_at AS run_at
+FROM (SELECT job_claimable.id AS id, job_claimable.turn_at AS turn_at, job_claimable.run_at AS run_at
+FROM job_claimable
+WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit_9 OFFSET :param_10) AS of_type_9 UNION ALL SELECT of_list.id AS id, of_list.turn_at AS turn_at, of_list.run_at AS run_at
+FROM (SELECT job_runs.id AS id, job_runs.turn_at AS turn_at, job_runs.run_at AS run_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated JOIN job_runs ON job_runs.id = gated.id
+WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :limit OFFSET :param_11)
+ UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+        {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
+        {'gated': (('id', None),)},
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.held_by_type', ()): (
         """SELECT job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS sum_1
@@ -733,7 +1093,7 @@ WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
 (SELECT job_runs.id AS id
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
- UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {'attempts_1': 1},
         {},
@@ -744,7 +1104,7 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
 (SELECT job_runs.id AS id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
- UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
+ UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
 FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {'attempts_1': 1},
         {'given': (('id', None),)},
@@ -763,6 +1123,83 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {'param_1': 0},
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
+    ),
+    ('dependants.attach', ()): (
+        """INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
+FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.on_failure') AS on_failure, json_extract(value, '$.parent_status') AS parent_status FROM json_each(:given)) AS given""",
+        {},
+        {'given': (('parent_id', None), ('run_id', None), ('on_failure', None), ('parent_status', None))},
+        (),
+    ),
+    ('dependants.cancel', ()): (
+        """UPDATE job_runs SET status='cancelled', gate='', finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), error_type='parent_failed', last_error=given.last_error, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.last_error') AS last_error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after'""",
+        {},
+        {'given': (('id', None), ('last_error', None))},
+        (),
+    ),
+    ('dependants.forget', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.hold', ()): (
+        """UPDATE job_runs SET gate='after' WHERE job_runs.id = :run_id""",
+        {},
+        {},
+        (),
+    ),
+    ('dependants.known', ()): (
+        """SELECT job_runs.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.lock', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.status, job_runs.gate, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('status', None), ('gate', None), ('now', 'instant')),
+    ),
+    ('dependants.lock_parents', ()): (
+        """SELECT job_runs.id, job_runs.status, job_runs.finished_at
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id ORDER BY job_runs.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('status', None), ('finished_at', 'instant')),
+    ),
+    ('dependants.mark_parents', ()): (
+        """UPDATE job_runs SET has_dependants=1 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('dependants.release', ()): (
+        """UPDATE job_runs SET gate='', updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.gate = 'after' AND NOT (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE job_parents.run_id = job_runs.id)) RETURNING id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None),),
+    ),
+    ('dependants.take_ends', ()): (
+        """DELETE FROM job_parents WHERE job_parents.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) = 1 AND parent_status IS NOT NULL RETURNING run_id, parent_id, parent_status, on_failure""",
+        {},
+        {'given': (('id', None),)},
+        (('run_id', None), ('parent_id', None), ('parent_status', None), ('on_failure', None)),
+    ),
+    ('dependants.told', ()): (
+        """SELECT DISTINCT job_parents.run_id AS id
+FROM job_parents
+WHERE parent_status IS NOT NULL
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
     ),
     ('effects.clear', ()): (
         """DELETE FROM job_effects WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
@@ -1151,24 +1588,24 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
-        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+        """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('event', None), ('status', None), ('attempts', None), ('releases', None), ('lease_expiries', None), ('run_at', 'instant'), ('result', 'json'), ('error_type', None), ('error', None))},
         (),
     ),
     ('finalize.leave_as_succeeded', ()): (
-        """UPDATE job_runs SET status='succeeded', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at""",
+        """UPDATE job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=:at, releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=given.result, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING id, job_type, attempts, run_at, has_dependants""",
         {},
         {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
-        (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant')),
+        (('id', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
     ('finalize.locked', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token
 WHERE job_runs.status = 'running'""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
         """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
@@ -1189,12 +1626,12 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_tok
         (('run_id', None), ('lease_token', None), ('finished_at', 'instant')),
     ),
     ('finalize.running_of', ()): (
-        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
+        """SELECT job_runs.id, job_runs.lease_token, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.run_at, job_runs.has_dependants, job_runs.cancel_requested_at IS NOT NULL AS cancel_requested, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, job_runs.locked_by, job_runs.output
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {},
         {'given': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
@@ -1246,6 +1683,250 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
         (('id', None),),
     ),
+    ('limits.admit', (0,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate='all' WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
+        {'param_1': 0},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (1,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
+        {'param_1': 0},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (2,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
+        {'param_1': 0},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.admit', (3,)): (
+        """WITH picked AS
+(SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate=substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING gate, turn_at""",
+        {'param_1': 0},
+        {},
+        (('gate', None), ('turn_at', 'instant')),
+    ),
+    ('limits.at_work', ()): (
+        """SELECT job_runs.job_type, count(*) AS count_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_runs ON job_runs.job_type = given.job_type
+WHERE job_runs.lease_token IS NOT NULL AND job_runs.gate != '' GROUP BY job_runs.job_type""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('count', None)),
+    ),
+    ('limits.behind_open_gate', ()): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND (EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates
+WHERE job_open_gates.job_type = :of_type)) ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('limits.declare', ('sqlite',)): (
+        """INSERT INTO job_limits (job_type, max_running, rate, burst, concurrency_key, max_running_per_key, rate_per_key, burst_per_key) VALUES (:of_type, :new_max_running, :new_rate, :new_burst, :new_concurrency_key, :new_max_running_per_key, :new_rate_per_key, :new_burst_per_key) ON CONFLICT (job_type) DO UPDATE SET max_running = :new_max_running, rate = :new_rate, burst = :new_burst, concurrency_key = :new_concurrency_key, max_running_per_key = :new_max_running_per_key, rate_per_key = :new_rate_per_key, burst_per_key = :new_burst_per_key, opens_at = NULL, asked_at = NULL""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.declared', ()): (
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key
+FROM job_limits""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None)),
+    ),
+    ('limits.delete_gates', ()): (
+        """DELETE FROM job_gates WHERE (job_gates.job_type, job_gates.gate) IN (SELECT given.job_type, given.gate
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('job_type', None), ('gate', None))},
+        (),
+    ),
+    ('limits.enter', ('sqlite',)): (
+        """INSERT INTO job_gates (job_type, gate, turn_at) SELECT given.job_type, given.gate, given.turn_at
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.turn_at') AS turn_at FROM json_each(:given)) AS given
+WHERE 1 = 1 ORDER BY given.gate ON CONFLICT (job_type, gate) DO UPDATE SET turn_at = CASE WHEN (job_gates.turn_at IS NULL OR excluded.turn_at < job_gates.turn_at) THEN excluded.turn_at ELSE job_gates.turn_at END""",
+        {},
+        {'given': (('job_type', None), ('gate', None), ('turn_at', 'instant'))},
+        (),
+    ),
+    ('limits.first_run_of_each', (False,)): (
+        """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :param_1 OFFSET :param_2) AS run_id
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_3""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_run_of_each', (True,)): (
+        """SELECT job_gates.gate, job_gates.spent_until, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS at_work, (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = job_gates.job_type AND job_gated.gate = job_gates.gate AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :param_1 OFFSET :param_2) AS run_id
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND (job_gates.opens_at IS NULL OR job_gates.opens_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) OR job_gates.opens_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:longest * 1000000 AS INTEGER))) AND (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') < :most_at_work ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_3""",
+        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+        {},
+        (('gate', None), ('spent_until', 'instant'), ('at_work', None), ('run_id', None)),
+    ),
+    ('limits.first_runs', (False,)): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lease_expiries < 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('limits.first_runs', (True,)): (
+        """SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND job_gated.lease_expiries >= 2 ORDER BY job_gated.turn_at, job_gated.run_at, job_gated.id
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('limits.forget', ()): (
+        """DELETE FROM job_limits WHERE job_limits.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.forget_gates', ()): (
+        """DELETE FROM job_gates WHERE job_gates.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.is_waited_for', ()): (
+        """SELECT job_gates.gate
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.lock', ()): (
+        """WITH free AS
+(SELECT job_limits.job_type AS job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given JOIN job_limits ON job_limits.job_type = given.job_type)
+ UPDATE job_limits SET asked_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_limits.job_type IN (SELECT free.job_type
+FROM free) RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        {},
+        {'given': (('job_type', None),)},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.next_opening', ()): (
+        """SELECT min(job_gates.opens_at) AS opens_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.turn_at IS NOT NULL AND job_gates.opens_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {},
+        (('opens_at', 'instant'), ('now', 'instant')),
+    ),
+    ('limits.old_gates', ()): (
+        """SELECT job_gates.job_type, job_gates.gate
+FROM job_gates
+WHERE job_gates.turn_at IS NULL AND NOT (job_gates.spent_until IS NOT NULL AND job_gates.spent_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('gate', None)),
+    ),
+    ('limits.open_gates', ()): (
+        """SELECT job_open_gates.gate
+FROM job_open_gates
+WHERE job_open_gates.job_type = :of_type
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('gate', None),),
+    ),
+    ('limits.release', ()): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.gate > '' AND job_runs.gate != 'after' AND job_runs.status IN ('queued', 'failed')
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET gate='' WHERE job_runs.id IN (SELECT picked.id
+FROM picked) AND job_runs.status != 'running' RETURNING id""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('limits.reopen', ()): (
+        """UPDATE job_gates SET opens_at=NULL WHERE job_gates.job_type = :of_type""",
+        {},
+        {},
+        (),
+    ),
+    ('limits.settle', ()): (
+        """UPDATE job_gates SET turn_at=(SELECT job_runs.turn_at
+FROM job_runs
+WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate AND job_runs.status IN ('queued', 'failed') ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT :param_1 OFFSET :param_2), spent_until=coalesce(given.spent_until, job_gates.spent_until), opens_at=coalesce(given.opens_at, job_gates.opens_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.gate') AS gate, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at FROM json_each(:given)) AS given WHERE job_gates.job_type = given.job_type AND job_gates.gate = given.gate""",
+        {'param_1': 1, 'param_2': 0},
+        {'given': (('job_type', None), ('gate', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.settle_types', ()): (
+        """UPDATE job_limits SET spent_until=coalesce(given.spent_until, job_limits.spent_until), opens_at=coalesce(given.opens_at, job_limits.opens_at) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.spent_until') AS spent_until, json_extract(value, '$.opens_at') AS opens_at FROM json_each(:given)) AS given WHERE job_limits.job_type = given.job_type""",
+        {},
+        {'given': (('job_type', None), ('spent_until', 'instant'), ('opens_at', 'instant'))},
+        (),
+    ),
+    ('limits.take', ('sqlite',)): (
+        """INSERT INTO job_limits (job_type, asked_at) SELECT :of_type AS anon_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2
+WHERE NOT (EXISTS (SELECT job_limits.job_type
+FROM job_limits
+WHERE job_limits.job_type = :of_type)) ON CONFLICT DO NOTHING RETURNING job_type, spent_until, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        {},
+        {},
+        (('job_type', None), ('spent_until', 'instant'), ('now', 'instant')),
+    ),
     ('listen.look_ahead', ()): (
         """SELECT EXISTS (SELECT job_ticks.id
 FROM job_ticks
@@ -1254,14 +1935,17 @@ FROM job_expandable) AS is_expandable, EXISTS (SELECT job_recoverable.id
 FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_at) AS min_1
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
-WHERE releases >= 0) AS run_at, (SELECT min(job_runs.run_at) AS min_3
+WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0) AS next_run_at, (SELECT min(job_definitions.next_run_at) AS min_4
 FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
@@ -1372,7 +2056,7 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1) AS found
  LIMIT :limit OFFSET :param_2""",
         {'param_1': 0, 'param_2': 0},
@@ -1384,11 +2068,11 @@ WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2) AS found
  LIMIT :limit OFFSET :param_3""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0},
@@ -1400,15 +2084,15 @@ WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3) AS found
  LIMIT :limit OFFSET :param_4""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
@@ -1420,19 +2104,19 @@ WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4) AS found
  LIMIT :limit OFFSET :param_5""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
@@ -1444,23 +2128,23 @@ WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5) AS found
  LIMIT :limit OFFSET :param_6""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
@@ -1472,27 +2156,27 @@ WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_5 OFFSET :param_6) AS anon_6) AS found
  LIMIT :limit OFFSET :param_7""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
@@ -1504,31 +2188,31 @@ WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_6 OFFSET :param_7) AS anon_7) AS found
  LIMIT :limit OFFSET :param_8""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
@@ -1540,35 +2224,35 @@ WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_7 OFFSET :param_8) AS anon_8) AS found
  LIMIT :limit OFFSET :param_9""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
@@ -1580,39 +2264,39 @@ WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_7 OFFSET :param_8) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_8 OFFSET :param_9) AS anon_9) AS found
  LIMIT :limit OFFSET :param_10""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
@@ -1624,43 +2308,43 @@ WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.priority DESC, job
 FROM (SELECT anon_1.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_0 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_0 OFFSET :param_1) AS anon_1 UNION ALL SELECT anon_2.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_1 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_1 OFFSET :param_2) AS anon_2 UNION ALL SELECT anon_3.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_2 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_2 OFFSET :param_3) AS anon_3 UNION ALL SELECT anon_4.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_3 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_3 OFFSET :param_4) AS anon_4 UNION ALL SELECT anon_5.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_4 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_4 OFFSET :param_5) AS anon_5 UNION ALL SELECT anon_6.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_5 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_5 OFFSET :param_6) AS anon_6 UNION ALL SELECT anon_7.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_6 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_6 OFFSET :param_7) AS anon_7 UNION ALL SELECT anon_8.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_7 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_7 OFFSET :param_8) AS anon_8 UNION ALL SELECT anon_9.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_8 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_8 OFFSET :param_9) AS anon_9 UNION ALL SELECT anon_10.id AS id
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.priority DESC, job_claimable.run_at, job_claimable.id
+WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
  LIMIT :limit_9 OFFSET :param_10) AS anon_10) AS found
  LIMIT :limit OFFSET :param_11""",
         {'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
@@ -1692,7 +2376,10 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
         """SELECT (SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
 WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
-FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_expandable.id
+FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates)) OR (EXISTS (SELECT job_parents.run_id
+FROM job_parents
+WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
 FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id
 FROM job_recoverable)) AS is_due""",
         {},
@@ -1700,9 +2387,11 @@ FROM job_recoverable)) AS is_due""",
         (('is_due', 'boolean'),),
     ),
     ('ticks.is_quarantined_due', ()): (
-        """SELECT EXISTS (SELECT job_claimable.id
+        """SELECT (EXISTS (SELECT job_claimable.id
 FROM job_claimable
-WHERE job_claimable.lease_expiries >= 2) AS is_due""",
+WHERE job_claimable.lease_expiries >= 2)) OR (EXISTS (SELECT job_gated.id
+FROM job_gated
+WHERE job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         {},
         (('is_due', 'boolean'),),

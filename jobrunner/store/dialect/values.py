@@ -29,6 +29,14 @@ from jobrunner.model import FIRST_INSTANT, LAST_INSTANT
 from jobrunner.store.encoding import decoder, encoder, microseconds
 from jobrunner.store.raw_driver import SQLITE_NOW, SQLITE_WORDS, postgresql_words
 
+# When a run's turn comes: its run_at, a minute earlier for each step of its priority. PostgreSQL gives it back in these
+# words, and takes it for immutable because it computes in UTC.
+_POSTGRESQL_TURN = (
+    "(((run_at AT TIME ZONE 'UTC'::text) - ((priority)::double precision * '00:01:00'::interval))"
+    " AT TIME ZONE 'UTC'::text)"
+)
+_SQLITE_TURN = "run_at - priority * 60000000"
+
 # STABLE and without SET clauses, so that the planner inlines it and can use it in an index condition.
 # clock_timestamp() would be a filter. Tests change only the setting.
 _POSTGRESQL_CLOCK = """
@@ -107,6 +115,33 @@ class later(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL functio
     inherit_cache = True
 
 
+class turn(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """When a run's turn comes, for the generated column."""
+
+    type = UtcTime()
+    inherit_cache = True
+
+
+class is_one_of(FunctionElement[bool]):  # noqa: N801 - reads as the SQL operator that it is
+    """Whether a value is in the result of a query: ``is_one_of(column, select(...))``.
+
+    As an IN, PostgreSQL plans it as a join, which reads a whole table that has no statistics yet.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+
+class key_of(FunctionElement[str]):  # noqa: N801 - reads as the SQL function that it is
+    """The values of a payload under some names, as the text of a JSON array: ``key_of(payload, first_name, ...)``.
+
+    A missing value counts as null. Only the first 200 characters count.
+    """
+
+    type = Text()
+    inherit_cache = True
+
+
 class stored_json(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
     """A JSON text in the form that a ``JsonObject`` column stores."""
 
@@ -139,6 +174,42 @@ def _later_sqlite(element: later, compiler: Any, **keywords: Any) -> str:
     return f"({SQLITE_NOW} + CAST({compiler.process(element.clauses, **keywords)} * 1000000 AS INTEGER))"
 
 
+@compiles(turn)
+def _turn_postgresql(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _POSTGRESQL_TURN
+
+
+@compiles(turn, "sqlite")
+def _turn_sqlite(element: turn, compiler: Any, **keywords: Any) -> str:
+    return _SQLITE_TURN
+
+
+@compiles(is_one_of)
+def _is_one_of_postgresql(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} = ANY(ARRAY({found.removeprefix('(').removesuffix(')')}))"
+
+
+@compiles(is_one_of, "sqlite")
+def _is_one_of_sqlite(element: is_one_of, compiler: Any, **keywords: Any) -> str:
+    value, found = (compiler.process(each, **keywords) for each in element.clauses)
+    return f"{value} IN ({found.removeprefix('(').removesuffix(')')})"
+
+
+@compiles(key_of)
+def _key_of_postgresql(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"{payload} -> CAST({name} AS TEXT)" for name in names)
+    return f"substr(CAST(jsonb_build_array({values}) AS TEXT), 1, 200)"
+
+
+@compiles(key_of, "sqlite")
+def _key_of_sqlite(element: key_of, compiler: Any, **keywords: Any) -> str:
+    payload, *names = (compiler.process(each, **keywords) for each in element.clauses)
+    values = ", ".join(f"json_extract({payload}, '$.\"' || {name} || '\"')" for name in names)
+    return f"substr(json_array({values}), 1, 200)"
+
+
 @compiles(stored_json)
 def _stored_json_postgresql(element: stored_json, compiler: Any, **keywords: Any) -> str:
     return f"CAST({compiler.process(element.clauses, **keywords)} AS JSONB)"
@@ -164,6 +235,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
             "key": "INTEGER",
             "small_number": "INTEGER",
             "time": "INTEGER",
+            "instant": "INTEGER",
+            "turn": f"INTEGER GENERATED ALWAYS AS ({_SQLITE_TURN}) STORED",
             "json": "TEXT",
             "seconds": "REAL",
             "one_second": "1000000",
@@ -176,6 +249,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
         "key": "BIGINT",
         "small_number": "SMALLINT",
         "time": "TIMESTAMPTZ",
+        "instant": "TIMESTAMPTZ",
+        "turn": f"TIMESTAMPTZ GENERATED ALWAYS AS ({_POSTGRESQL_TURN}) STORED",
         "json": "JSONB",
         "seconds": "DOUBLE PRECISION",
         "one_second": "interval '1 second'",

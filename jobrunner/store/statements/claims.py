@@ -9,6 +9,7 @@ from sqlalchemy import (
     Float,
     Integer,
     Select,
+    Subquery,
     Update,
     bindparam,
     case,
@@ -28,26 +29,32 @@ from jobrunner.store.statements.holding import NO_LOCK, RUNNING, of_these, unloc
 from jobrunner.store.views import job_claimable
 
 VARIANTS = {
-    "claim": [(count, quarantined, False) for count in range(1, 11) for quarantined in (False, True)],
+    "claim": [
+        *((count, quarantined, False) for count in range(1, 11) for quarantined in (False, True)),
+        *((count, False, False, True) for count in range(1, 11)),
+    ],
     "return_unstarted": [(False,), (True,)],
     "held_under": [(False,), (True,)],
 }
 
 _RETURNED = (
-    "id", "lease_token", "job_type", "payload", "attempts", "max_attempts",
-    "timeout", "priority", "run_at", "scheduled_for", "claimed_at",
+    "id", "lease_token", "job_type", "gate", "payload", "attempts", "max_attempts",
+    "timeout", "turn_at", "run_at", "scheduled_for", "claimed_at",
 )  # fmt: skip
 
 
-def claim(type_count: int, quarantined: bool, without_payload: bool) -> Update:
-    """Claim due runs of so many types, and charge an attempt to each."""
+def claim(type_count: int, quarantined: bool, without_payload: bool, gated: bool = False) -> Update:
+    """Claim due runs of so many types, and charge an attempt to each.
+
+    ``gated``: also those of a list, which wait behind open gates.
+    """
     due = job_claimable.c
-    urgent_first = (due.priority.desc(), due.run_at, due.id)
+    urgent_first = (due.turn_at, due.run_at, due.id)
     # A literal, as in the index of the quarantined runs. With a parameter the planner could not use that index.
     is_quarantined = due.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
     each = [
         # One index range per type, so that runs of other types are not read first.
-        select(due.id, due.priority, due.run_at)
+        select(due.id, due.turn_at, due.run_at)
         .where(due.job_type == bindparam(f"type_{index}"), is_quarantined if quarantined else ~is_quarantined)
         .order_by(*urgent_first)
         .limit(bindparam(f"limit_{index}", type_=Integer))
@@ -56,12 +63,14 @@ def claim(type_count: int, quarantined: bool, without_payload: bool) -> Update:
         .subquery(f"of_type_{index}")
         for index in range(type_count)
     ]
+    if gated:
+        each.append(_of_list())
     found = union_all(*[select(one) for one in each]).subquery("found")
     # A CTE: as a sub-select the locking query may run again for each row, and claim more than the limit. A CTE that
     # locks is never merged into the statement around it.
     picked = (
         select(found.c.id)
-        .order_by(found.c.priority.desc(), found.c.run_at, found.c.id)
+        .order_by(found.c.turn_at, found.c.run_at, found.c.id)
         .limit(bindparam("limit", type_=Integer))
         .cte("picked")
     )
@@ -88,6 +97,15 @@ def claim(type_count: int, quarantined: bool, without_payload: bool) -> Update:
         )
         .returning(*(columns[name] for name in _RETURNED if not (without_payload and name == "payload")))
     )
+
+
+def _of_list() -> Subquery:
+    columns, given = job_runs.c, rows("gated", {"id": job_runs.c.id.type})
+    found = select(columns.id, columns.turn_at, columns.run_at).join_from(given, job_runs, columns.id == given.c.id)
+    # They were found in this transaction. In these words no partial index offers itself, as one over all that waits.
+    still_waits = (columns.finished_at.is_(None), columns.lease_token.is_(None), columns.gate != literal_column("''"))
+    found = found.where(*still_waits).with_for_update(of=job_runs, skip_locked=True, key_share=True)
+    return found.subquery("of_list")
 
 
 def _of_type(type_count: int, name: str, type_: Any) -> Any:

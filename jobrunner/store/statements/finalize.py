@@ -45,7 +45,7 @@ _NEXT = {
 }
 _READ = (
     "id", "lease_token", "job_type", "attempts", "max_attempts", "releases", "lease_expiries", "incompatible_at",
-    "run_at",
+    "run_at", "has_dependants",
 )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def leave_as_succeeded() -> Update:
     columns, given = job_runs.c, rows("given", LEASE | _OF_SUCCESS)
     at = bindparam("at", type_=UtcTime())
     succeeded = update(job_runs).where(is_held(given)).values(_succeeded(given.c.result, at))
-    return succeeded.returning(columns.id, columns.job_type, columns.attempts, columns.run_at)
+    return succeeded.returning(columns.id, columns.job_type, columns.attempts, columns.run_at, columns.has_dependants)
 
 
 def succeed(waits: bool) -> Update:
@@ -176,7 +176,9 @@ def succeed(waits: bool) -> Update:
         update(job_runs)
         .where(columns.id == held.c.id)
         .values(_succeeded(held.c.given_result, now()))
-        .returning(columns.id, held.c.lease_token, columns.job_type, columns.attempts, columns.run_at)
+        .returning(
+            columns.id, held.c.lease_token, columns.job_type, columns.attempts, columns.run_at, columns.has_dependants
+        )
         .add_cte(recorded.cte("recorded"))
     )
 

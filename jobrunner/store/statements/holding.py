@@ -32,6 +32,8 @@ NO_LOCK: dict[str, Any] = {
     "locked_until": null(),
     "lease_token": null(),
     "heartbeat_at": null(),
+    # A run of a limited type goes behind a gate again when a claim next meets it.
+    "gate": literal_column("''"),
 }
 """What every write that ends the status ``running`` also sets."""
 

@@ -9,7 +9,8 @@ from sqlalchemy import Select, Update, bindparam, exists, func, literal_column, 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
-from jobrunner.store.statements.ticks import earliest_claimable, earliest_overdue
+from jobrunner.store.statements.dependants import is_any_ended
+from jobrunner.store.statements.ticks import earliest_claimable, earliest_overdue, is_any_gate_open
 from jobrunner.store.views import job_expandable, job_recoverable
 
 _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
@@ -39,6 +40,8 @@ def look_ahead() -> Select[Any]:
     next_run = select(func.min(runs.run_at)).where(
         runs.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
         runs.run_at > now(),
+        # Runs behind gates are due already, or wait for others.
+        runs.gate == literal_column("''"),
         ANY_RELEASES,
     )
     next_slot = select(func.min(definitions.next_run_at)).where(
@@ -53,6 +56,8 @@ def look_ahead() -> Select[Any]:
         exists(select(job_recoverable.c.id)).label("is_recoverable"),
         earliest_overdue().label("overdue_since"),
         earliest_claimable().label("run_at"),
+        is_any_gate_open().label("is_gate_open"),
+        is_any_ended().label("is_parent_ended"),
         next_run.scalar_subquery().label("next_run_at"),
         next_slot.scalar_subquery().label("next_slot_at"),
         now().label("now"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Float,
     Insert,
     Integer,
@@ -30,8 +31,16 @@ from sqlalchemy import (
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
+from jobrunner.store.statements.dependants import is_any_ended
 from jobrunner.store.versions import VERSION_TABLE
-from jobrunner.store.views import job_claimable, job_expandable, job_overdue, job_recoverable
+from jobrunner.store.views import (
+    job_claimable,
+    job_expandable,
+    job_gated,
+    job_open_gates,
+    job_overdue,
+    job_recoverable,
+)
 
 VARIANTS = {"claimable": [(count,) for count in range(1, 11)]}
 _PRUNE_EVERY = timedelta(minutes=10)
@@ -63,7 +72,13 @@ def close() -> Update:
 def is_due() -> Select[Any]:
     """Whether there is anything to recover, end, expand or claim."""
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
-    return select(or_(earliest_claimable().is_not(None), earliest_overdue().is_not(None), *others).label("is_due"))
+    earliest = (earliest_claimable().is_not(None), earliest_overdue().is_not(None))
+    return select(or_(*earliest, is_any_gate_open(), is_any_ended(), *others).label("is_due"))
+
+
+def is_any_gate_open() -> ColumnElement[bool]:
+    """Whether a run that waits behind a gate can be claimed."""
+    return exists(select(job_open_gates.c.gate))
 
 
 def first_overdue() -> Select[Any]:
@@ -91,7 +106,7 @@ def claimable(type_count: int) -> Select[Any]:
         # In the order of the claim's index. Otherwise the planner may scan all runs and expect to find enough soon.
         select(columns.id)
         .where(columns.job_type == bindparam(f"type_{index}"))
-        .order_by(columns.priority.desc(), columns.run_at, columns.id)
+        .order_by(columns.turn_at, columns.run_at, columns.id)
         .limit(bindparam(f"limit_{index}", type_=Integer))
         .subquery()
         for index in range(type_count)
@@ -101,11 +116,11 @@ def claimable(type_count: int) -> Select[Any]:
 
 
 def is_quarantined_due() -> Select[Any]:
-    """Whether a quarantined run is due."""
-    columns = job_claimable.c
+    """Whether a quarantined run is due, also one that waits behind a gate."""
     # A literal, as in the index of the quarantined runs.
-    quarantined = columns.lease_expiries >= literal_column(str(QUARANTINE_AFTER_EXPIRIES))
-    return select(exists(select(columns.id).where(quarantined)).label("is_due"))
+    most: ColumnElement[int] = literal_column(str(QUARANTINE_AFTER_EXPIRIES))
+    found = [exists(select(view.c.id).where(view.c.lease_expiries >= most)) for view in (job_claimable, job_gated)]
+    return select(or_(*found).label("is_due"))
 
 
 def free_prune_turn() -> Select[Any]:

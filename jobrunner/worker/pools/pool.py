@@ -73,11 +73,15 @@ class ServedTypes:
 
 
 class Pool(ABC):
-    """Starts runs in processes. ``ask_at`` is when the loop asks the database for its runs next (``clock.elapsed``)."""
+    """Starts runs in processes. ``ask_at`` is when the loop asks the database for its runs next (``clock.elapsed``).
+
+    ``opens_at`` is when a limit allows runs that wait; None: none waits for such an instant.
+    """
 
     def __init__(self, hand: Hand) -> None:
         self.types = ServedTypes()
         self.ask_at = 0.0
+        self.opens_at: float | None = None
         self._hand = hand
 
     @abstractmethod

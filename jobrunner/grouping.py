@@ -1,0 +1,40 @@
+"""Groups: a run that begins when several others have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from jobrunner.jobs.parents import After, parent_ids
+from jobrunner.model import OnFailure
+from jobrunner.with_options import JobWithOptions
+
+if TYPE_CHECKING:
+    from jobrunner.registry import Job
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that others may wait for. ``group`` makes it."""
+
+    run_ids: tuple[int, ...]
+
+    def then(self, handler: Job[P, Any] | JobWithOptions[P], on_failure: OnFailure = "cancel") -> JobWithOptions[P]:
+        """The handler, whose run waits until all runs of the group have ended: enqueue it in the same transaction.
+
+        ``on_failure`` says what happens if one of them ends dead or cancelled: "cancel" that run, or "run" it.
+        """
+        given = handler if isinstance(handler, JobWithOptions) else handler.using()
+        return replace(given, after=self.run_ids, on_failure=on_failure)
+
+
+def group(*runs: After) -> Group:
+    """A group of runs: ``group(a, b).then(publish).enqueue(connection, album=7)``.
+
+    Each is an id, or what an enqueue has returned; a list of them counts as its runs. Raises UsageError.
+    """
+    flat = [one for each in runs for one in (each if isinstance(each, Iterable) else (each,))]
+    return Group(parent_ids(flat, "cancel"))

@@ -1,0 +1,42 @@
+"""The runs that a new run waits for, as an application names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias, get_args
+
+from jobrunner.errors import UsageError
+from jobrunner.jobs.policy import choice
+from jobrunner.model import OnFailure
+
+_MOST = 1000
+
+
+class _HasId(Protocol):
+    """The answer of an enqueue."""
+
+    @property
+    def id(self) -> int | None: ...
+
+
+After: TypeAlias = int | _HasId | Iterable[int | _HasId]
+"""A run to wait for, by its id or by the answer of its enqueue, or several."""
+
+
+def parent_ids(after: After | None, on_failure: OnFailure) -> tuple[int, ...]:
+    """The ids of the runs to wait for. Raises UsageError for what names no run, or a policy that does not exist."""
+    choice("on_failure", on_failure, get_args(OnFailure))
+    if after is None:
+        return ()
+    each = after if isinstance(after, Iterable) else (after,)
+    ids = tuple(_id_of(one) for one in each)
+    if not ids or len(ids) > _MOST:
+        raise UsageError(f"after must name from 1 to {_MOST} runs, not {len(ids)}")
+    return ids
+
+
+def _id_of(one: object) -> int:
+    found = one if isinstance(one, int) else getattr(one, "id", None)
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found < 2**63:
+        raise UsageError(f"after must be the id of a run, or what its enqueue returned, not {one!r:.60}")
+    return found
