@@ -197,6 +197,16 @@ def test_own_transaction_of_an_async_handler_ends_its_run_from_a_thread(
     assert_consistent(database)
 
 
+@pytest.mark.promise("P5")
+def test_run_that_waits_for_one_with_its_own_transaction_begins_in_the_same_tick(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    first = jobrunner.enqueue("work")
+    second = jobrunner.enqueue("mail", {"key": "k"}, after=first)
+    jobrunner.tick()
+    assert (outcomes(database, first), outcomes(database, second)) == (["succeeded"], ["succeeded"])
+
+
 @pytest.mark.promise("P2", "P5")
 def test_run_that_is_stopped_inside_its_own_transaction_has_done_nothing(
     jobrunner: Commands, app: App, database: Database

@@ -199,6 +199,8 @@ class Finalizer:
             self._counts[held.result.outcome.value] += 1
             log_run(self._log, "finalized", held.run, result=answer.value)
         elif answer is Refusal.COMMITTED and held.result is not None:
+            # Perhaps: its handler's transaction has not said whether others wait for it.
+            self.has_ended_parent = True
             self._counts[Outcome.SUCCEEDED.value] += 1
             if held.result.outcome is Outcome.SUCCEEDED:
                 log_committed(self._log, held.run)
