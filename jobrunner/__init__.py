@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
+    from jobrunner.middleware import after_run, around_run, before_run
+    from jobrunner.migration import migrate
     from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
@@ -33,12 +35,16 @@ __all__ = [
     "Snooze",
     "TransactionTooLong",
     "UncertainEffect",
+    "after_run",
+    "around_run",
+    "before_run",
     "enqueue",
     "enqueue_many",
     "exponential",
     "fixed",
     "group",
     "job",
+    "migrate",
     "polynomial",
     "post_webhook",
     "waits",
@@ -53,7 +59,9 @@ _MODULES = {
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("QueueFull", "TransactionTooLong"), "errors"),
     "group": "grouping",
+    **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
+    "migrate": "migration",
     "post_webhook": "effects.webhooks",
     "write_file": "effects.files",
     "Schedule": "schedules.declare",

@@ -72,6 +72,10 @@ class UnknownJobType(UsageError):
     """This host has no handler for the job type."""
 
 
+class HandlerNotCalled(JobrunnerError):
+    """A function that runs around the runs ended without its ``yield``."""
+
+
 class DatabaseUnavailable(JobrunnerError):
     """The database cannot be reached, or its connection was lost."""
 

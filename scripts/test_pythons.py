@@ -23,6 +23,8 @@ SMOKE = [
     "tests/unit/test_recurrence_refused.py",
     "tests/test_cli_enqueue.py",
     "tests/test_enqueue_callers_connection.py",
+    "tests/test_django.py",
+    "tests/test_testing_kit.py",
     "tests/test_handlers.py",
     "tests/test_commands.py",
     "tests/test_migrations.py",

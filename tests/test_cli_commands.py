@@ -29,6 +29,7 @@ OPTIONS = {
     "cancel": ["JOB_ID"],
     "discard": ["JOB_ID", "--reason"],
     "status": ["--json"],
+    "stats": ["TYPE", "--since", "--json"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

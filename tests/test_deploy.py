@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from jobrunner.cli.dev import _LONGEST_STOP_SECONDS
+from jobrunner.cli.program import cli
 from jobrunner.settings.config import load
 from jobrunner.settings.env_file import parse_env, read_env_file
+from jobrunner.store.location import locate
 
 FOLDER = Path(__file__).parent.parent / "examples" / "deploy"
 PROGRAM, ENV_FILE = "/srv/app/.venv/bin/jobrunner", "/etc/jobrunner/app.env"
@@ -249,3 +253,21 @@ def test_the_readme_tells_of_each_file() -> None:
     linked = {(FOLDER / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", text)}
     assert all(path.exists() for path in linked)
     assert {path for path in FOLDER.iterdir() if path.name != "README.md"} <= linked
+
+
+def test_compose_file_starts_the_jobs_of_the_image_when_the_tables_are_there() -> None:
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    jobs, web, migrate = services["jobs"], services["web"], services["migrate"]
+    assert jobs["environment"] == web["environment"] == migrate["environment"]
+    assert jobs["build"] == web["build"] == migrate["build"]
+    config = load(jobs["environment"])
+    assert config.database_url is not None
+    assert locate(config.database_url).options["host"] == "db"
+    assert (str(config.app_dir), jobs["volumes"]) == ("/srv/app", [".:/srv/app"])
+    for service in (jobs, migrate):
+        program, *words = service["command"]
+        assert program == "jobrunner"
+        assert CliRunner().invoke(cli, [*words, "--help"]).exit_code == 0
+    assert jobs["depends_on"] == web["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
+    assert migrate["depends_on"] == {"db": {"condition": "service_healthy"}}
+    assert int(jobs["stop_grace_period"].removesuffix("s")) > _LONGEST_STOP_SECONDS

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.timeout(300)
 SESSIONS = {session.name: session for session in pages.sessions()}
 CRONTAB = SESSIONS["docs/quickstart-crontab.md"]
 EMPTY = SESSIONS["docs/quickstart-empty.md"]
-# Django's settings name its database; test_enqueue_callers_connection.py has it on both.
-ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS["docs/quickstart-app.md Flask"], SESSIONS["docs/quickstart-app.md FastAPI"]]
+# The settings of Django and Flask name their database; test_django.py and test_flask_fastapi.py have them on both.
+ON_POSTGRESQL = [CRONTAB, EMPTY, SESSIONS["docs/quickstart-app.md FastAPI"]]
 
 
 def follow(session: Session, reader: Reader) -> None:

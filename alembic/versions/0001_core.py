@@ -15,7 +15,10 @@ CREATE TABLE {schema}job_state (
   id INTEGER NOT NULL CONSTRAINT job_state_pkey PRIMARY KEY CONSTRAINT job_state_single CHECK (id = 1),
   oldest_code INTEGER NOT NULL,
   pruned_at {time},
-  clock_offset {key} NOT NULL DEFAULT 0
+  clock_offset {key} NOT NULL DEFAULT 0,
+  counted_to {key} NOT NULL DEFAULT 0,
+  counting_to {key} NOT NULL DEFAULT 0,
+  counting_after {key}
 ){storage};
 INSERT INTO {schema}job_state (id, oldest_code) VALUES (1, 1);
 CREATE TABLE {schema}job_definitions (
@@ -186,9 +189,11 @@ CREATE TABLE {schema}job_attempts (
   lease_token VARCHAR(32) NOT NULL,
   worker VARCHAR(300) NOT NULL,
   host VARCHAR(255) NOT NULL,
+  due_at {time},
   started_at {time} NOT NULL,
   finished_at {time} NOT NULL,
   outcome VARCHAR(20) NOT NULL,
+  status VARCHAR(20),
   error_type VARCHAR(200),
   error TEXT,
   traceback TEXT,
@@ -239,6 +244,37 @@ CREATE TABLE {schema}job_effects (
   CONSTRAINT job_effects_settled CHECK ((state = 'applied') = (settled_at IS NOT NULL))
 ){storage};
 CREATE INDEX job_effects_open ON {schema}job_effects (intended_at) WHERE state <> 'applied';
+CREATE TABLE {schema}job_tallies (
+  id {identity},
+  at {time} NOT NULL,
+  span VARCHAR(10) NOT NULL,
+  job_type VARCHAR(200) NOT NULL,
+  outcome VARCHAR(20) NOT NULL,
+  status VARCHAR(20) NOT NULL,
+  ends {key} NOT NULL,
+  waited {seconds} NOT NULL,
+  longest_wait {seconds} NOT NULL,
+  ran {seconds} NOT NULL,
+  longest_run {seconds} NOT NULL,
+  waits {json} NOT NULL,
+  runs {json} NOT NULL,
+  is_in_totals INTEGER NOT NULL DEFAULT 0,
+  CONSTRAINT job_tallies_span CHECK (span IN ('hour', 'day'))
+){storage};
+CREATE INDEX job_tallies_span_at ON {schema}job_tallies (span, at);
+CREATE INDEX job_tallies_new ON {schema}job_tallies (at) WHERE is_in_totals = 0;
+CREATE TABLE {schema}job_totals (
+  job_type VARCHAR(200) NOT NULL,
+  outcome VARCHAR(20) NOT NULL,
+  status VARCHAR(20) NOT NULL,
+  ends {key} NOT NULL,
+  waited {seconds} NOT NULL,
+  ran {seconds} NOT NULL,
+  waits {json} NOT NULL,
+  runs {json} NOT NULL,
+  updated_at {time} NOT NULL,
+  CONSTRAINT job_totals_pkey PRIMARY KEY (job_type, outcome, status)
+){storage};
 """
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
@@ -307,6 +343,8 @@ CREATE VIEW {schema}job_stuck AS
 
 NAMES = (
     "effects",
+    "totals",
+    "tallies",
     "events",
     "ticks",
     "attempts",

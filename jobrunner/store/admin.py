@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select, null, select, update
 
 from jobrunner.lifecycle import Event, Status, allowed, target
-from jobrunner.store import audit
+from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_runs
@@ -49,6 +49,7 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
         "cancel_requested_at": row.now,
     }
     _change(connection, row, Event.CANCEL, actor, changes)
+    tallies.add_ends(connection, [(row.job_type, changes["status"])])
     return Answer(run_id, row.status, applied=True)
 
 
@@ -88,10 +89,11 @@ def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Ans
         "last_error": reason,
     }
     _change(connection, row, Event.DISCARD, actor, changes, detail={"reason": reason})
+    tallies.add_ends(connection, [(row.job_type, changes["status"])])
     return Answer(run_id, row.status, applied=True)
 
 
-_READ = ("id", "status", "attempts", "max_attempts", "cancel_requested_at")
+_READ = ("id", "job_type", "status", "attempts", "max_attempts", "cancel_requested_at")
 
 
 def _lock(connection: Connection, run_id: int) -> Row | None:

@@ -74,7 +74,7 @@ class SqlalchemyConnection(Executor):
     """A connection of SQLAlchemy. Errors are SQLAlchemy's."""
 
     def __init__(self, connection: EngineConnection, schema: str | None) -> None:
-        self._connection = connection
+        self.connection = connection
         self.database = connection.dialect.name
         if self.database == "postgresql":
             self.schema = schema
@@ -83,7 +83,7 @@ class SqlalchemyConnection(Executor):
         assert not isinstance(statement, str)
         # Without the setting, the caller's own schema_translate_map counts.
         options: Any = {} if self.schema is None else {"schema_translate_map": {None: self.schema}}
-        result = self._connection.execute(core(statement), values, execution_options=options)
+        result = self.connection.execute(core(statement), values, execution_options=options)
         rows: list[Any] = list(result.all()) if result.returns_rows else []
         return Result(rows, result.rowcount)
 

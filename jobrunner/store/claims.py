@@ -11,8 +11,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from jobrunner import failpoints
+from jobrunner.lifecycle import FINISHED
 from jobrunner.model import Capacity, ClaimedRun, Lease, Owner, Policy
-from jobrunner.store import limits
+from jobrunner.store import limits, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.drivers import locks
 from jobrunner.store.statement import Prepared, Row
@@ -129,8 +130,11 @@ def return_unstarted(connection: Connection, token: str, run_ids: Collection[int
     arguments = (run_ids is not None,)
     values = {"token": token, "given": [{"id": run_id} for run_id in run_ids or ()]}
     # Not the rowcount: Python's SQLite does not count the rows of a statement that begins with WITH.
-    runs = len(connection.execute(Prepared("claims.return_unstarted", arguments), values).all())
-    return Returned(runs, frozenset(connection.execute(Prepared("claims.held_under", arguments), values).scalars()))
+    returned = connection.execute(Prepared("claims.return_unstarted", arguments), values).all()
+    tallies.add_ends(connection, [(row.job_type, row.status) for row in returned if row.status in FINISHED])
+    return Returned(
+        len(returned), frozenset(connection.execute(Prepared("claims.held_under", arguments), values).scalars())
+    )
 
 
 def _most(connection: Connection, request: ClaimRequest) -> tuple[int, int, list[int]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jobrunner.store.statement import Compiled, Row, Statement, Values, compiled
 from jobrunner.store.waits import Waits
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection as EngineConnection
 
 RowMapping: TypeAlias = Mapping[str, Any]
 NO_VALUES: Values = {}
@@ -130,6 +133,8 @@ class Connection(DriverExecutor):
     """Our own connection, with its transactions. Its errors are DriverError. For one thread, but for ``wire``."""
 
     wire: Wire
+    engine: EngineConnection | None = None
+    """The connection of SQLAlchemy, if a caller has given one."""
 
     def __init__(self, driver: Any, waits: Waits, error_type: type[Exception]) -> None:
         super().__init__(driver)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from jobrunner import failpoints
-from jobrunner.lifecycle import Event
-from jobrunner.store import audit
+from jobrunner.lifecycle import Event, target
+from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
@@ -34,6 +34,7 @@ def end_overdue(connection: Connection, limit: int) -> list[Overdue]:
     ended = [Overdue(row.id, row.job_type, row.attempts, _error(row)) for row in found]
     given = [{"id": each.run_id, "last_error": each.error} for each in ended]
     connection.execute(Prepared("deadlines.end"), {"given": given})
+    tallies.add_ends(connection, [(row.job_type, target(Event.EXPIRE, row.status)) for row in found])
     audit.write(connection, [_event(row) for row in found])
     failpoints.hit("deadline.before_commit", cut=connection.sever)
     return ended

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from sqlalchemy import make_url
 from sqlalchemy.engine import URL
@@ -13,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from jobrunner.errors import DatabaseUnavailable
 
 _SEVERAL_HOSTS = re.compile(r"([^:/]+://(?:[^@]*@)?)([^@/?,]+(?:,[^@/?,]+)+)([/?].*|)", re.DOTALL)
+_SET_BY_US = {"client_encoding", "application_name"}
 _KNOWN = {
     "postgres": "postgresql",
     "postgresql": "postgresql",
@@ -75,3 +78,21 @@ def _read(text: str) -> URL:
         return make_url(text)
     # libpq accepts several hosts here. SQLAlchemy needs them in an option.
     return make_url(several[1] + several[3]).update_query_dict({"host": several[2].split(",")})
+
+
+def url_of_server(parameters: Mapping[str, Any]) -> str:
+    """The URL for what an application gives to ``psycopg.connect``. Options that libpq does not know are left out."""
+    from psycopg import pq
+
+    known = {each.keyword.decode() for each in pq.Conninfo.get_defaults()} - _SET_BY_US
+    given = {name: str(value) for name, value in parameters.items() if name in known and value not in (None, "")}
+    user, password = (quote(given.pop(name, ""), safe="") for name in ("user", "password"))
+    name, host = quote(given.pop("dbname", ""), safe=""), given.pop("host", "")
+    if host.startswith("/") or "," in host:
+        # The folder of a socket, or several hosts.
+        given["host"], host = host, ""
+    elif host and "port" in given:
+        host = f"{host}:{given.pop('port')}"
+    identity = f"{user}:{password}@" if password else f"{user}@" if user else ""
+    options = f"?{urlencode(given, quote_via=quote)}" if given else ""
+    return f"postgresql://{identity}{host}/{name}{options}"

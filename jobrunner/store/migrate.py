@@ -14,6 +14,8 @@ from sqlalchemy import NullPool, create_engine, exc, func, select
 
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError, SchemaMismatch, UsageError
 from jobrunner.settings.state_folder import make_private
+from jobrunner.store.callers import Transaction
+from jobrunner.store.callers_transaction import joined
 from jobrunner.store.check import number_of
 from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.database import Database
@@ -41,6 +43,16 @@ def migrate(database: Database) -> list[str]:
     with _reported_in_one_line(database):
         _set_wal(database)
         return database.write(lambda connection: _upgrade(connection, database.location))
+
+
+def migrate_in(transaction: Transaction) -> bool:
+    """Migrate in the caller's own transaction. Returns whether anything changed. Raises JobrunnerError."""
+    try:
+        with joined(transaction) as connection:
+            return bool(_upgrade(connection, Location(None, "of this connection", {}, connection.schema)))
+    except DriverError as error:
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise JobrunnerError(f"the database refused the migration: {reason}") from error.orig
 
 
 def go_down(database: Database, version: int, *, delete_data: bool) -> bool:
@@ -199,6 +211,9 @@ def _version(connection: Connection, engine: EngineConnection) -> int:
 @contextmanager
 def engine_on(connection: Connection) -> Iterator[EngineConnection]:
     """The open connection and its transaction for SQLAlchemy, which Alembic needs. Its errors become ours."""
+    if connection.engine is not None:
+        yield connection.engine
+        return
     driver = "sqlite" if connection.database == "sqlite" else "postgresql+psycopg"
     # Otherwise SQLAlchemy asks the server for the type hstore first.
     options = {} if connection.database == "sqlite" else {"use_native_hstore": False}
@@ -221,6 +236,9 @@ class _Lent:
 
     def commit(self) -> None:
         """Do nothing: ``Database`` commits."""
+
+    def create_function(self, *_: Any, **__: Any) -> None:
+        """Do nothing: SQLAlchemy would replace the function REGEXP, of which Django has its own."""
 
     def rollback(self) -> None:
         """Do nothing: ``Database`` rolls back."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobrunner.lifecycle import Status
-from jobrunner.store import audit
+from jobrunner.lifecycle import Event, Status, target
+from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.drivers.locks import wait_briefly_for_locks
 from jobrunner.store.statement import Prepared, Row
@@ -37,6 +37,8 @@ def replace_older(
     at_work = [{"id": run.id} for run in older if run.status == Status.RUNNING and run.cancel_requested_at is None]
     if waiting:
         connection.execute(Prepared("overlap.cancel"), {"given": waiting, "at": at})
+        cancelled = [(run.job_type, target(Event.CANCEL, run.status)) for run in older if run.status != Status.RUNNING]
+        tallies.add_ends(connection, cancelled)
     if at_work:
         connection.execute(Prepared("overlap.request_cancel"), {"given": at_work, "at": at})
     audit.write(connection, [_event(run, new_runs[run.definition_id], at) for run in older])

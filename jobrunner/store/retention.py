@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Status
+from jobrunner.store import tallies
 from jobrunner.store.connection import Connection, DriverError
 from jobrunner.store.statement import Prepared
 
@@ -65,6 +66,7 @@ def _delete_runs(connection: Connection, ids: list[int]) -> tuple[list[int], str
         return [], None
     try:
         with connection.savepoint():
+            tallies.count_attempts_of(connection, ids)
             connection.execute(Prepared("retention.delete_attempts"), _given(ids))
             connection.execute(Prepared("retention.delete", ("runs",)), _given(ids))
     except DriverError as error:

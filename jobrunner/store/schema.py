@@ -75,6 +75,10 @@ job_state = Table(
     Column("pruned_at", UtcTime),
     # Microseconds, for tests. Only SQLite's clock reads it; on PostgreSQL it is a setting of the database.
     Column("clock_offset", BigKey, nullable=False, server_default="0"),
+    # Up to this id the attempts are in the tallies, up to the next one they will be: see tallies.py.
+    Column("counted_to", BigKey, nullable=False, server_default="0"),
+    Column("counting_to", BigKey, nullable=False, server_default="0"),
+    Column("counting_after", BigKey),
 )
 
 job_definitions = Table(
@@ -294,9 +298,13 @@ job_attempts = Table(
     Column("lease_token", short_text(32), nullable=False),
     Column("worker", short_text(300), nullable=False),
     Column("host", short_text(255), nullable=False),
+    # When the run was due. NULL: only a run that was changed by hand has no such time.
+    Column("due_at", UtcTime),
     Column("started_at", UtcTime, nullable=False),
     Column("finished_at", UtcTime, nullable=False),
     Column("outcome", short_text(20), nullable=False),
+    # The status of the run after the attempt. NULL: written by hand.
+    Column("status", short_text(20)),
     Column("error_type", short_text(200)),
     Column("error", Text),
     Column("traceback", Text),
@@ -361,6 +369,51 @@ job_effects = Table(
     CheckConstraint("(state = 'applied') = (settled_at IS NOT NULL)", name="settled"),
 )
 _partial("job_effects_open", job_effects.c.intended_at, where=text("state <> 'applied'"))
+
+# The ends of attempts and runs by hour, later by day. A tick adds rows, and prune makes few of many: tallies.py.
+job_tallies = Table(
+    "job_tallies",
+    metadata,
+    Column("id", BigKey, Identity(), primary_key=True),
+    # The begin of the hour or of the day (UTC).
+    Column("at", UtcTime, nullable=False),
+    Column("span", short_text(10), nullable=False),
+    Column("job_type", short_text(200), nullable=False),
+    # How the attempts ended; "" for runs that ended without one.
+    Column("outcome", short_text(20), nullable=False),
+    # The status of their runs afterwards.
+    Column("status", short_text(20), nullable=False),
+    Column("ends", BigKey, nullable=False),
+    # Seconds: until the start of the attempts since they were due, and from their start to their end.
+    Column("waited", Seconds, nullable=False),
+    Column("longest_wait", Seconds, nullable=False),
+    Column("ran", Seconds, nullable=False),
+    Column("longest_run", Seconds, nullable=False),
+    # How many attempts waited, or ran, for how long: see histogram.py.
+    Column("waits", JsonObject, nullable=False),
+    Column("runs", JsonObject, nullable=False),
+    # Whether job_totals contains the row.
+    Column("is_in_totals", Integer, nullable=False, server_default="0"),
+    CheckConstraint("span IN ('hour', 'day')", name="span"),
+    Index("job_tallies_span_at", "span", "at"),
+    sqlite_autoincrement=True,
+)
+_partial("job_tallies_new", job_tallies.c.at, where=text("is_in_totals = 0"))
+
+# All ends ever, but for those in rows of job_tallies that say so. Never pruned.
+job_totals = Table(
+    "job_totals",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("outcome", short_text(20), primary_key=True),
+    Column("status", short_text(20), primary_key=True),
+    Column("ends", BigKey, nullable=False),
+    Column("waited", Seconds, nullable=False),
+    Column("ran", Seconds, nullable=False),
+    Column("waits", JsonObject, nullable=False),
+    Column("runs", JsonObject, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
 
 
 def _add_checks(table: Table) -> None:

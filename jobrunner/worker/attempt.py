@@ -35,6 +35,23 @@ class StopReason(Enum):
     LEASE_LOST = "its lease was lost"
 
 
+def result_of(report: Report, policy: Policy, attempt: int, output: str | None = None) -> AttemptResult:
+    """The result of an attempt that nothing has stopped, by the report of what has run the handler."""
+    if report.outcome == "succeeded":
+        return AttemptResult(Outcome.SUCCEEDED, output=output, result=report.result)
+    is_known = report.outcome in ("incompatible", "discarded", "snoozed")
+    ending = AttemptResult(
+        outcome=Outcome(report.outcome) if is_known else Outcome.FAILED,
+        error_type=report.error_type,
+        error=report.error,
+        traceback=report.traceback,
+        output=output,
+    )
+    if report.outcome == "incompatible":
+        return ending
+    return replace(ending, wait=policy.backoff.wait(attempt) if report.wait is None else report.wait)
+
+
 class Attempt:
     """A claimed run that a process works on: its time limit, and the steps that stop it.
 
@@ -111,25 +128,14 @@ class Attempt:
 
     def reported(self, report: Report) -> AttemptResult:
         """The result by the child's report."""
+        ending = result_of(report, self.policy, self.run.attempt, self.tail.text())
         if report.outcome == "succeeded":
             # Also after a request to stop: the work is done, and doing it again would be worse.
-            return AttemptResult(Outcome.SUCCEEDED, output=self.tail.text(), result=report.result)
-        ending = AttemptResult(
-            outcome=Outcome.FAILED,
-            error_type=report.error_type,
-            error=report.error,
-            traceback=report.traceback,
-            output=self.tail.text(),
-        )
+            return ending
         if self.stopping is not None:
-            return self._stopped(ending)
+            return self._stopped(replace(ending, outcome=Outcome.FAILED, wait=None))
         self.is_doubtful = report.was_asked_to_stop
-        if report.outcome == "incompatible":
-            return replace(ending, outcome=Outcome.INCOMPATIBLE)
-        if report.outcome in ("discarded", "snoozed"):
-            ending = replace(ending, outcome=Outcome(report.outcome))
-        wait = self.policy.backoff.wait(self.run.attempt) if report.wait is None else report.wait
-        return replace(ending, wait=wait)
+        return ending
 
     def died(self) -> AttemptResult:
         """The result by the death of the process."""

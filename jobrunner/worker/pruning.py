@@ -6,7 +6,7 @@ from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import JobrunnerError
-from jobrunner.store import retention, ticks
+from jobrunner.store import retention, tallies, ticks
 from jobrunner.text import first_line_of
 from jobrunner.worker.batch_size import BatchSize
 from jobrunner.worker.context import TickContext
@@ -20,6 +20,8 @@ def prune(context: TickContext) -> None:
     if not context.database.write(ticks.take_prune_turn):
         return
     ends_at = clock.elapsed() + _PRUNE_SECONDS
+    while context.database.write(tallies.compact) >= tallies.MOST_COMPACTED and clock.elapsed() < ends_at:
+        pass
     batch = BatchSize(_MOST_PRUNED, context.config.lease, first=_FIRST_PRUNED)
     kept: set[int] = set()
     while (began_at := clock.elapsed()) < ends_at:

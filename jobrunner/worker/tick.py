@@ -17,6 +17,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store import ticks
 from jobrunner.store.database import Database
 from jobrunner.worker.context import TickContext
+from jobrunner.worker.counting import count_ends
 from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
@@ -71,6 +72,7 @@ class Tick:
             problem = error
         except Exception as error:  # noqa: BLE001 - the row is closed, and one line names the error
             problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
+        count_ends(self._context)
         self._close(tick_id, problem)
         reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(

@@ -33,6 +33,7 @@ from jobrunner.store import (
     raw_driver,
     retention,
     schedules,
+    tallies,
     ticks,
 )
 from jobrunner.store.claims import ClaimRequest
@@ -149,6 +150,8 @@ IDLE: dict[str, Call] = {
     "ticks.take_prune_turn": ticks.take_prune_turn,
     "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
+    "tallies.fold": tallies.fold,
+    "tallies.compact": tallies.compact,
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
@@ -209,6 +212,7 @@ BUSY: dict[str, Call] = {
     "schedules.note_refused": lambda connection: schedules.note_refused(connection, definition(connection), "why"),
     "expansion.expand after a misfire": partial(expanding, skipped=3),
     "expansion.expand of a replacing one": replacing_one,
+    "tallies.add_ends": lambda connection: tallies.add_ends(connection, [("known", "dead")]),
     "deadlines.end_overdue": lambda connection: deadlines.end_overdue(connection, 20),
     "overlap.replace_older": lambda connection: overlap.replace_older(
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
@@ -225,10 +229,27 @@ PEOPLE = {
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
+    "tallies.count_attempts_of": "what prune calls",
+    "tallies.now": "the clock, no table",
+    **dict.fromkeys(
+        ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
+    ),
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
     "schedules.record_problem": "what note_refused calls",
+    **dict.fromkeys(("feed.begin", "feed.look"), "of a developer's `jobrunner dev`; by primary keys"),
+    **dict.fromkeys(
+        (
+            "kit.clear",
+            "kit.database_now",
+            "kit.due_types",
+            "kit.move_clock",
+            "kit.newest_id",
+            "kit.runs_after",
+        ),
+        "of the testing kit, on the database of a test",
+    ),
     **dict.fromkeys(
         (
             "definitions.lock",

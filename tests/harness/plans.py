@@ -160,6 +160,12 @@ def fill_a_little(database: Database) -> None:
         database.execute(
             f"{insert}, finished_at) VALUES ('known', '{{}}', ?, 0, ?, ?, ?, ?)", [status, *[long_past] * 4]
         )
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, outcome, started_at,"
+        " finished_at) SELECT id, 1, 1, 't', 'w', 'h', 'succeeded', run_at, run_at FROM job_runs"
+        " WHERE finished_at IS NOT NULL AND id NOT IN (SELECT run_id FROM job_attempts)"
+    )
+    database.execute("UPDATE job_state SET counting_to = 100")
     for number in range(1, 23):
         database.execute(
             f"{insert}, id, locked_by, host, lease_token, claimed_at, started_at, attempts, locked_until)"

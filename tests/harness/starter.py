@@ -32,6 +32,8 @@ from harness import fork_setup, siblings
 sys.path.pop()
 
 LONGEST_REQUEST_BYTES = 1 << 20
+# No command imports these.
+_OF_APPLICATIONS = ("jobrunner._alembic", "jobrunner.contrib", "jobrunner.pytest_plugin", "jobrunner.testing")
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 
@@ -72,9 +74,13 @@ def _import_all() -> None:
     """Whatever a command may import while it works."""
     import jobrunner
 
-    for module in pkgutil.walk_packages(jobrunner.__path__, "jobrunner."):
-        if module.name not in _PROGRAMS and "._alembic" not in module.name:
-            importlib.import_module(module.name)
+    for room in pkgutil.iter_modules(jobrunner.__path__, "jobrunner."):
+        if room.name in _PROGRAMS or room.name in _OF_APPLICATIONS:
+            continue
+        found = importlib.import_module(room.name)
+        for module in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{room.name}."):
+            if module.name not in _PROGRAMS:
+                importlib.import_module(module.name)
     for name in ("alembic.command", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg"):
         importlib.import_module(name)
 

@@ -17,10 +17,10 @@ import weakref
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
-from jobrunner import clock, failpoints
+from jobrunner import clock, failpoints, middleware
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
-from jobrunner.children.inside import attribution, reports
+from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress, Send
 from jobrunner.children.messages import (
@@ -143,7 +143,8 @@ class _Server:
         own = OwnWork(start, self._access)
         context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop, own)
         try:
-            value = await job.function(context, **arguments)
+            async with connections.around_async_run():
+                value = await middleware.wrapped_async(job.function)(context, **arguments)
             own.close(value)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)

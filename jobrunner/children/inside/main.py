@@ -21,11 +21,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from jobrunner import clock, failpoints
+from jobrunner import clock, failpoints, middleware
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
-from jobrunner.children.inside import attribution, reports
+from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.imports import import_handlers
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress
@@ -204,6 +204,7 @@ class Child:
         self._hello, self._access = hello, DatabaseAccess(hello, self._shielded)
         answer = import_handlers(hello, self._send)
         self._jobs = registered()
+        connections.prepare()
         self._streams.keep()
         self._send(answer)
 
@@ -220,6 +221,7 @@ class Child:
             # This is a copy that the handler has forked. It must not send a report for the child.
             os._exit(0)
         failpoints.hit("child.handler_returned")
+        connections.after_run(report)
         self._streams.end_of_run()
         progress.flush()
         self._closed_in_a_row = self._closed_in_a_row + 1 if reports.shows_closed_connection(report) else 0
@@ -255,10 +257,11 @@ class Child:
         # set before the action, because the run before may have left an alarm of its own.
         signal.setitimer(signal.ITIMER_REAL, start.alarm_seconds or 0)
         _signals.signal(signal.SIGALRM, _signals.SIG_DFL)
+        connections.before_run()
         try:
             self._is_at_work = True
             try:
-                value = job.function(context, **arguments)
+                value = middleware.wrapped(job.function)(context, **arguments)
                 own.close(value)
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.

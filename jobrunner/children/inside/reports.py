@@ -28,7 +28,7 @@ _MESSAGE_CHARACTERS = 10_000
 _PROGRESS_EVERY_SECONDS = 0.1
 _CLOSED = re.compile(
     r"connection (is|was|has been|already|is already) closed|closed (the )?(connection|database)|server has gone away"
-    r"|(lost|terminating) connection",
+    r"|(lost|terminating) connection|can't reconnect until invalid transaction",
     re.IGNORECASE,
 )
 """Error messages of psycopg, sqlite3, SQLAlchemy, Django and the drivers of MySQL."""

@@ -1094,10 +1094,10 @@ WHERE job_runs.status = 'running' AND job_runs.lease_token = :token""",
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
  UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
-FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, job_type, status""",
         {'attempts_1': 1},
         {},
-        (('id', None),),
+        (('id', None), ('job_type', None), ('status', None)),
     ),
     ('claims.return_unstarted', (True,)): (
         """WITH held AS
@@ -1105,10 +1105,10 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id
 WHERE job_runs.status = 'running' AND job_runs.lease_token = :token)
  UPDATE job_runs SET status=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN 'queued' ELSE 'cancelled' END, gate='', attempts=(job_runs.attempts - :attempts_1), locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, started_at=NULL, heartbeat_at=NULL, finished_at=CASE WHEN (job_runs.cancel_requested_at IS NULL) THEN NULL ELSE (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT held.id
-FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
+FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id, job_type, status""",
         {'attempts_1': 1},
         {'given': (('id', None),)},
-        (('id', None),),
+        (('id', None), ('job_type', None), ('status', None)),
     ),
     ('deadlines.end', ()): (
         """UPDATE job_runs SET status=:status, finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), error_type=:error_type, last_error=given.last_error, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.last_error') AS last_error FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
@@ -1608,18 +1608,18 @@ WHERE job_runs.status = 'running'""",
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant')),
     ),
     ('finalize.record', ()): (
-        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, error_type, error, traceback, output, exit_signal) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
-WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.error_type, given.error, given.traceback, given.output, given.exit_signal
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, :at) AS coalesce_4, :at AS anon_2, given.outcome, given.status, given.error_type, given.error, given.traceback, given.output, given.exit_signal
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error, json_extract(value, '$.traceback') AS traceback, json_extract(value, '$.output') AS output, json_extract(value, '$.exit_signal') AS exit_signal FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",
         {'coalesce_2': 0, 'param_1': 1},
-        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('error_type', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
+        {'at': 'instant', 'given': (('id', None), ('lease_token', None), ('outcome', None), ('status', None), ('error_type', None), ('error', None), ('traceback', None), ('output', None), ('exit_signal', None))},
         (),
     ),
     ('finalize.record_success', ()): (
-        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, output) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
+        """INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT job_runs.id, (SELECT coalesce(max(job_attempts.sequence), :coalesce_2) AS coalesce_1
 FROM job_attempts
-WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', given.output
+WHERE job_attempts.run_id = given.id) + :param_1 AS anon_1, job_runs.attempts, job_runs.lease_token, job_runs.locked_by, coalesce(job_runs.host, '') AS coalesce_3, job_runs.run_at, coalesce(job_runs.started_at, job_runs.claimed_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, 'succeeded', 'succeeded', given.output
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.result') AS result, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token RETURNING run_id, lease_token, finished_at""",
         {'coalesce_2': 0, 'param_1': 1},
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
@@ -1960,12 +1960,12 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         (),
     ),
     ('overlap.older', ()): (
-        """SELECT job_runs.id, job_runs.definition_id, job_runs.status, job_runs.cancel_requested_at, job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at AS only_waits
+        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.cancel_requested_at, job_runs.status = :status_1 AND job_runs.started_at IS NULL AND job_runs.run_at > job_runs.created_at AND job_runs.run_at > job_definitions.last_slot_at AS only_waits
 FROM job_runs, job_definitions, (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.id') AS id FROM json_each(:given)) AS given
 WHERE job_runs.definition_id = given.definition_id AND job_definitions.id = given.definition_id AND job_runs.id != given.id AND (job_runs.origin IS NULL OR job_runs.origin = 'slot') AND status IN ('queued', 'failed', 'running') ORDER BY job_runs.id""",
         {'status_1': 'queued'},
         {'given': (('definition_id', None), ('id', None))},
-        (('id', None), ('definition_id', None), ('status', None), ('cancel_requested_at', 'instant'), ('only_waits', 'boolean')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('cancel_requested_at', 'instant'), ('only_waits', 'boolean')),
     ),
     ('overlap.request_cancel', ()): (
         """UPDATE job_runs SET cancel_requested_at=:at, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
@@ -2050,6 +2050,149 @@ FROM job_expandable ORDER BY job_expandable.next_run_at, job_expandable.id
         {},
         {'at': 'instant'},
         (),
+    ),
+    ('tallies.add', ()): (
+        """INSERT INTO job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs, is_in_totals) SELECT given.at, given.span, given.job_type, given.outcome, given.status, given.ends, given.waited, given.longest_wait, given.ran, given.longest_run, given.waits, given.runs, given.is_in_totals
+FROM (SELECT json_extract(value, '$.at') AS at, json_extract(value, '$.span') AS span, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends, json_extract(value, '$.waited') AS waited, json_extract(value, '$.longest_wait') AS longest_wait, json_extract(value, '$.ran') AS ran, json_extract(value, '$.longest_run') AS longest_run, json_extract(value, '$.waits') AS waits, json_extract(value, '$.runs') AS runs, json_extract(value, '$.is_in_totals') AS is_in_totals FROM json_each(:given)) AS given""",
+        {},
+        {'given': (('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None))},
+        (),
+    ),
+    ('tallies.add_ends', ()): (
+        """INSERT INTO job_tallies (at, span, job_type, outcome, status, ends, waited, longest_wait, ran, longest_run, waits, runs) SELECT ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) - (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) % 3600000000) AS anon_1, 'hour', given.job_type, '', given.status, given.ends, 0.0, 0.0, 0.0, 0.0, '[]', '[]'
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends FROM json_each(:given)) AS given""",
+        {},
+        {'given': (('job_type', None), ('status', None), ('ends', None))},
+        (),
+    ),
+    ('tallies.begin_totals', ('sqlite',)): (
+        """INSERT INTO job_totals (job_type, outcome, status, ends, waited, ran, waits, runs, updated_at) SELECT given.job_type, given.outcome, given.status, 0, 0.0, 0.0, '[]', '[]', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (),
+    ),
+    ('tallies.clock', ()): (
+        """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        {},
+        {},
+        (('now', 'instant'),),
+    ),
+    ('tallies.delete', ()): (
+        """DELETE FROM job_tallies WHERE job_tallies.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
+    ('tallies.delete_old_days', ()): (
+        """DELETE FROM job_tallies WHERE job_tallies.span = 'day' AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (),
+    ),
+    ('tallies.ended', ()): (
+        """SELECT "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
+FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
+FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
+WHERE job_attempts.id > :after AND job_attempts.id <= :upto) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END""",
+        {},
+        {},
+        (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('wait_bin', None), ('run_bin', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None)),
+    ),
+    ('tallies.ended_of_runs', ()): (
+        """SELECT "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
+FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
+FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
+WHERE job_attempts.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given) AND job_attempts.id + 0 > :after) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END""",
+        {},
+        {'given': (('id', None),)},
+        (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('wait_bin', None), ('run_bin', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None)),
+    ),
+    ('tallies.every_end', ()): (
+        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs, 0.0 AS longest_wait, 0.0 AS longest_run, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
+FROM job_totals UNION ALL SELECT job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.ran, job_tallies.waits, job_tallies.runs, job_tallies.longest_wait, job_tallies.longest_run, CAST(NULL AS INTEGER) AS anon_1, CAST(NULL AS INTEGER) AS anon__1
+FROM job_tallies
+WHERE job_tallies.is_in_totals = 0 UNION ALL SELECT live.job_type, live.outcome, live.status, live.ends, live.waited, live.ran, CAST(NULL AS TEXT) AS anon_1, CAST(NULL AS TEXT) AS anon__2, live.longest_wait, live.longest_run, live.wait_bin, live.run_bin
+FROM (SELECT "each".at AS at, "each".job_type AS job_type, "each".outcome AS outcome, "each".status AS status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
+FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
+FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
+WHERE job_attempts.id > (SELECT job_state.counted_to
+FROM job_state)) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live""",
+        {},
+        {},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'), ('longest_wait', None), ('longest_run', None), ('wait_bin', None), ('run_bin', None)),
+    ),
+    ('tallies.lock_counted_to', ()): (
+        """SELECT job_state.counted_to, (SELECT coalesce(max(job_attempts.id), :coalesce_2) AS coalesce_1
+FROM job_attempts
+WHERE job_attempts.run_id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AS newest
+FROM job_state""",
+        {'coalesce_2': 0},
+        {'given': (('id', None),)},
+        (('counted_to', None), ('newest', None)),
+    ),
+    ('tallies.marks', ()): (
+        """SELECT job_state.counted_to, job_state.counting_to, job_state.counting_after, 0 AS oldest, 0 AS own, (SELECT coalesce(max(job_attempts.id), :coalesce_2) AS coalesce_1
+FROM job_attempts) AS newest
+FROM job_state""",
+        {'coalesce_2': 0},
+        {},
+        (('counted_to', None), ('counting_to', None), ('counting_after', None), ('oldest', None), ('own', None), ('newest', None)),
+    ),
+    ('tallies.new', ()): (
+        """SELECT job_tallies.id, job_tallies.at, job_tallies.span, job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.longest_wait, job_tallies.ran, job_tallies.longest_run, job_tallies.waits, job_tallies.runs, job_tallies.is_in_totals
+FROM job_tallies
+WHERE job_tallies.is_in_totals = 0 AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_tallies.at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
+    ),
+    ('tallies.of_old_hours', ()): (
+        """SELECT job_tallies.id, job_tallies.at, job_tallies.span, job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.longest_wait, job_tallies.ran, job_tallies.longest_run, job_tallies.waits, job_tallies.runs, job_tallies.is_in_totals
+FROM job_tallies
+WHERE job_tallies.span = 'hour' AND job_tallies.is_in_totals = 1 AND job_tallies.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_tallies.at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('at', 'instant'), ('span', None), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('is_in_totals', None)),
+    ),
+    ('tallies.set_marks', ()): (
+        """UPDATE job_state SET counted_to=:new_counted_to, counting_to=:new_counting_to, counting_after=:new_counting_after""",
+        {},
+        {},
+        (),
+    ),
+    ('tallies.set_totals', ()): (
+        """UPDATE job_totals SET ends=given.ends, waited=given.waited, ran=given.ran, waits=given.waits, runs=given.runs, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status, json_extract(value, '$.ends') AS ends, json_extract(value, '$.waited') AS waited, json_extract(value, '$.ran') AS ran, json_extract(value, '$.waits') AS waits, json_extract(value, '$.runs') AS runs FROM json_each(:given)) AS given WHERE job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json'))},
+        (),
+    ),
+    ('tallies.since', ()): (
+        """SELECT job_tallies.at, job_tallies.job_type, job_tallies.outcome, job_tallies.status, job_tallies.ends, job_tallies.waited, job_tallies.longest_wait, job_tallies.ran, job_tallies.longest_run, job_tallies.waits, job_tallies.runs, CAST(NULL AS INTEGER) AS wait_bin, CAST(NULL AS INTEGER) AS run_bin
+FROM job_tallies
+WHERE job_tallies.span IN ('hour', 'day') AND job_tallies.at >= :since UNION ALL SELECT live.at, live.job_type, live.outcome, live.status, live.ends, live.waited, live.longest_wait, live.ran, live.longest_run, CAST(NULL AS TEXT) AS anon_1, CAST(NULL AS TEXT) AS anon__1, live.wait_bin, live.run_bin
+FROM (SELECT "each".at AS at, "each".job_type AS job_type, "each".outcome AS outcome, "each".status AS status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END AS wait_bin, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END AS run_bin, count(*) AS ends, sum("each".waited) AS waited, max("each".waited) AS longest_wait, sum("each".ran) AS ran, max("each".ran) AS longest_run
+FROM (SELECT (job_attempts.finished_at - job_attempts.finished_at % 3600000000) AS at, job_runs.job_type AS job_type, job_attempts.outcome AS outcome, coalesce(job_attempts.status, '') AS status, CASE WHEN (coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) < 0.0) THEN 0.0 ELSE coalesce(((job_attempts.started_at - job_attempts.due_at) / 1000000.0), 0.0) END AS waited, CASE WHEN (((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) < 0.0) THEN 0.0 ELSE ((job_attempts.finished_at - job_attempts.started_at) / 1000000.0) END AS ran
+FROM job_attempts JOIN job_runs ON job_runs.id = job_attempts.run_id
+WHERE job_attempts.id > (SELECT job_state.counted_to
+FROM job_state)) AS "each" GROUP BY "each".at, "each".job_type, "each".outcome, "each".status, CASE WHEN ("each".waited <= 0.001) THEN 0 WHEN ("each".waited <= 0.002) THEN 1 WHEN ("each".waited <= 0.005) THEN 2 WHEN ("each".waited <= 0.01) THEN 3 WHEN ("each".waited <= 0.02) THEN 4 WHEN ("each".waited <= 0.05) THEN 5 WHEN ("each".waited <= 0.1) THEN 6 WHEN ("each".waited <= 0.2) THEN 7 WHEN ("each".waited <= 0.5) THEN 8 WHEN ("each".waited <= 1.0) THEN 9 WHEN ("each".waited <= 2.0) THEN 10 WHEN ("each".waited <= 5.0) THEN 11 WHEN ("each".waited <= 10.0) THEN 12 WHEN ("each".waited <= 20.0) THEN 13 WHEN ("each".waited <= 50.0) THEN 14 WHEN ("each".waited <= 100.0) THEN 15 WHEN ("each".waited <= 200.0) THEN 16 WHEN ("each".waited <= 500.0) THEN 17 WHEN ("each".waited <= 1000.0) THEN 18 WHEN ("each".waited <= 2000.0) THEN 19 WHEN ("each".waited <= 5000.0) THEN 20 WHEN ("each".waited <= 10000.0) THEN 21 WHEN ("each".waited <= 20000.0) THEN 22 WHEN ("each".waited <= 50000.0) THEN 23 ELSE 24 END, CASE WHEN ("each".ran <= 0.001) THEN 0 WHEN ("each".ran <= 0.002) THEN 1 WHEN ("each".ran <= 0.005) THEN 2 WHEN ("each".ran <= 0.01) THEN 3 WHEN ("each".ran <= 0.02) THEN 4 WHEN ("each".ran <= 0.05) THEN 5 WHEN ("each".ran <= 0.1) THEN 6 WHEN ("each".ran <= 0.2) THEN 7 WHEN ("each".ran <= 0.5) THEN 8 WHEN ("each".ran <= 1.0) THEN 9 WHEN ("each".ran <= 2.0) THEN 10 WHEN ("each".ran <= 5.0) THEN 11 WHEN ("each".ran <= 10.0) THEN 12 WHEN ("each".ran <= 20.0) THEN 13 WHEN ("each".ran <= 50.0) THEN 14 WHEN ("each".ran <= 100.0) THEN 15 WHEN ("each".ran <= 200.0) THEN 16 WHEN ("each".ran <= 500.0) THEN 17 WHEN ("each".ran <= 1000.0) THEN 18 WHEN ("each".ran <= 2000.0) THEN 19 WHEN ("each".ran <= 5000.0) THEN 20 WHEN ("each".ran <= 10000.0) THEN 21 WHEN ("each".ran <= 20000.0) THEN 22 WHEN ("each".ran <= 50000.0) THEN 23 ELSE 24 END) AS live
+WHERE live.at >= :since""",
+        {},
+        {'since': 'instant'},
+        (('at', 'instant'), ('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('longest_wait', None), ('ran', None), ('longest_run', None), ('waits', 'json'), ('runs', 'json'), ('wait_bin', None), ('run_bin', None)),
+    ),
+    ('tallies.totals_of', ()): (
+        """SELECT job_totals.job_type, job_totals.outcome, job_totals.status, job_totals.ends, job_totals.waited, job_totals.ran, job_totals.waits, job_totals.runs
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.status') AS status FROM json_each(:given)) AS given JOIN job_totals ON job_totals.job_type = given.job_type AND job_totals.outcome = given.outcome AND job_totals.status = given.status ORDER BY job_totals.job_type, job_totals.outcome, job_totals.status""",
+        {},
+        {'given': (('job_type', None), ('outcome', None), ('status', None))},
+        (('job_type', None), ('outcome', None), ('status', None), ('ends', None), ('waited', None), ('ran', None), ('waits', 'json'), ('runs', 'json')),
     ),
     ('ticks.claimable', (1,)): (
         """SELECT found.id

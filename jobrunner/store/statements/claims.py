@@ -155,7 +155,7 @@ def return_unstarted(some: bool) -> Update:
         updated_at=now(),
         **NO_LOCK,
     )
-    return returned.returning(job_runs.c.id)
+    return returned.returning(job_runs.c.id, job_runs.c.job_type, job_runs.c.status)
 
 
 def _target(event: Event) -> ColumnElement[str]:

@@ -33,7 +33,8 @@ VARIANTS: dict[str, list[tuple[Any, ...]]] = {"succeed": [(False,), (True,)]}
 ONLY_ON = {"succeed": "postgresql", "record_success": "sqlite", "leave_as_succeeded": "sqlite"}
 
 _OF_ATTEMPT = {
-    name: job_attempts.c[name].type for name in ("outcome", "error_type", "error", "traceback", "output", "exit_signal")
+    name: job_attempts.c[name].type
+    for name in ("outcome", "status", "error_type", "error", "traceback", "output", "exit_signal")
 }
 _OF_SUCCESS = {"result": job_runs.c.result.type, "output": _OF_ATTEMPT["output"]}
 _NEXT = {
@@ -105,6 +106,7 @@ def _attempt(given: FromClause, at: ColumnElement[Any]) -> dict[str, Any]:
         "worker": columns.locked_by,
         # Only a row written by hand has no host. Without this it could never be recovered.
         "host": func.coalesce(columns.host, literal_column("''")),
+        "due_at": columns.run_at,
         "started_at": func.coalesce(columns.started_at, columns.claimed_at, at),
         "finished_at": at,
     }
@@ -189,8 +191,11 @@ def _labelled(given: FromClause) -> Iterator[ColumnElement[Any]]:
 
 
 def _successful_attempt(given: FromClause) -> dict[str, Any]:
-    outcome: ColumnElement[str] = literal_column(f"'{Outcome.SUCCEEDED}'")
-    return _attempt(given, now()) | {"outcome": outcome, "output": given.c.output}
+    decided: dict[str, ColumnElement[str]] = {
+        "outcome": literal_column(f"'{Outcome.SUCCEEDED}'"),
+        "status": literal_column(f"'{target(Event.SUCCEED, Status.RUNNING)}'"),
+    }
+    return _attempt(given, now()) | decided | {"output": given.c.output}
 
 
 def _succeeded(result: ColumnElement[Any], at: ColumnElement[Any]) -> dict[str, Any]:

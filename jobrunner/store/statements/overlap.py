@@ -31,6 +31,7 @@ def older() -> Select[Any]:
     older = select(
         columns.id,
         columns.definition_id,
+        columns.job_type,
         columns.status,
         columns.cancel_requested_at,
         waits_for_jitter(watermark).label("only_waits"),

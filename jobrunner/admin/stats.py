@@ -1,0 +1,83 @@
+"""How the runs of each type fared in a period: numbers, the share of successes, and how long they waited and ran."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from jobrunner.histogram import Bins, quantile
+from jobrunner.lifecycle import FINISHED, Status
+from jobrunner.store import tallies
+from jobrunner.store.connection import Connection
+from jobrunner.store.tallies import Key, Tally, sum_of
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds. Half of the attempts took at most ``p50``; None: there were none. Exact to the bins of a histogram."""
+
+    p50: float | None
+    p95: float | None
+    longest: float | None
+
+
+@dataclass(frozen=True)
+class TypeStats:
+    """The ends of one job type.
+
+    ``ended`` maps the statuses succeeded, dead and cancelled to numbers of runs, ``attempts`` each outcome to a number
+    of attempts. ``success_rate`` is the share of succeeded runs among those that succeeded or died; None: none did.
+    """
+
+    job_type: str
+    ended: dict[str, int]
+    attempts: dict[str, int]
+    success_rate: float | None
+    waits: Durations
+    run_times: Durations
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The types with any ends, in alphabetical order. The first hour is counted as a whole."""
+
+    since: datetime
+    types: list[TypeStats]
+
+
+def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
+    """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
+    since = (tallies.now(connection) - period).replace(minute=0, second=0, microsecond=0)
+    by_type = defaultdict[str, list[tuple[Key, Tally]]](list)
+    for (_, key), tally in tallies.since(connection, since).items():
+        if not only or key.job_type in only:
+            by_type[key.job_type].append((key, tally))
+    return Stats(since, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
+
+
+def _of_type(job_type: str, counted: Iterable[tuple[Key, Tally]]) -> TypeStats:
+    ended, attempts = dict.fromkeys(map(str, FINISHED), 0), defaultdict[str, int](int)
+    of_attempts = []
+    for key, tally in counted:
+        if key.status in ended:
+            ended[key.status] += tally.ends
+        if key.outcome:
+            attempts[key.outcome] += tally.ends
+            of_attempts.append(tally)
+    together = sum_of(of_attempts)
+    succeeded, dead = ended[Status.SUCCEEDED], ended[Status.DEAD]
+    return TypeStats(
+        job_type,
+        ended,
+        dict(sorted(attempts.items())),
+        succeeded / (succeeded + dead) if succeeded + dead else None,
+        _durations(together.waits, together.longest_wait),
+        _durations(together.runs, together.longest_run),
+    )
+
+
+def _durations(histogram: Bins, longest: float) -> Durations:
+    p50, p95 = (quantile(histogram, share, longest) for share in (0.5, 0.95))
+    return Durations(p50, p95, longest if sum(histogram) else None)

@@ -1,0 +1,63 @@
+"""stats: how the runs of each type fared."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import click
+
+from jobrunner.admin.stats import Durations, TypeStats
+from jobrunner.admin.stats import stats as stats_of
+from jobrunner.cli import environment, render, session
+from jobrunner.cli.types import Checked
+from jobrunner.durations import format_duration, parse_duration
+
+_HEADINGS = (
+    "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES", "WAIT P50", "P95", "MAX", "RUN P50", "P95", "MAX",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("job_types", metavar="[TYPE]...", nargs=-1)
+@click.option(
+    "--since",
+    "period",
+    type=Checked(parse_duration),
+    default="24h",
+    show_default=True,
+    help="The period, such as 2h or 7d.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
+    """Show how the runs of each type fared: how many ended, and how long they waited and ran.
+
+    The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
+    was pruned since, too. P50 and P95 are exact to a factor of two.
+
+    Example: jobrunner stats send_report --since 7d
+    """
+    database = session.open_database(environment.load())
+    found = database.read(partial(stats_of, period=period, only=job_types))
+    if as_json:
+        render.echo_json(found)
+        return
+    click.echo(f"since {render.instant(found.since)}")
+    if found.types:
+        render.table(_HEADINGS, [_cells(each) for each in found.types])
+    else:
+        click.echo("nothing ended")
+
+
+def _cells(of_type: TypeStats) -> tuple[object, ...]:
+    rate = "-" if of_type.success_rate is None else f"{of_type.success_rate:.1%}"
+    tries = sum(of_type.attempts.values())
+    return (of_type.job_type, *of_type.ended.values(), rate, tries, *_times(of_type.waits), *_times(of_type.run_times))
+
+
+def _times(durations: Durations) -> tuple[str, ...]:
+    seconds = (durations.p50, durations.p95, durations.longest)
+    return tuple("-" if each is None else format_duration(timedelta(seconds=each)) for each in seconds)
+
+
+COMMANDS = (stats,)

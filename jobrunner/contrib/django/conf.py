@@ -1,0 +1,92 @@
+"""jobrunner's settings as Django's settings give them: the database, and the environment of a tick."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from jobrunner.store.full_url import url_of_server
+
+VENDORS = ("postgresql", "sqlite")
+_HANDLERS = "jobrunner.contrib.django.handlers"
+
+
+def alias() -> str:
+    """The name in ``DATABASES`` of the database that holds jobrunner's tables."""
+    return str(getattr(settings, "JOBRUNNER", {}).get("DATABASE", "default"))
+
+
+def runs_tasks() -> bool:
+    """Whether a backend of ``TASKS`` is jobrunner's."""
+    return any(
+        each.get("BACKEND", "").startswith(f"{__package__}.") for each in getattr(settings, "TASKS", {}).values()
+    )
+
+
+def connection() -> Any:
+    """This thread's connection to that database."""
+    return connections[alias()]
+
+
+def database_url() -> str:
+    """The URL of that database, with the options that decide how to connect. Raises ImproperlyConfigured."""
+    used = connection()
+    if used.vendor == "sqlite":
+        return _url_of_file(str(used.settings_dict["NAME"]))
+    if used.vendor != "postgresql":
+        raise ImproperlyConfigured(
+            f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{alias()!r}] is {used.vendor};"
+            ' name another one in JOBRUNNER = {"DATABASE": ...}'
+        )
+    return url_of_server(used.get_connection_params())
+
+
+def _url_of_file(name: str) -> str:
+    if name.startswith("file:") or ":memory:" in name:
+        raise ImproperlyConfigured("jobrunner needs the path of a file in NAME: a tick is another process")
+    return f"sqlite:///{quote(str(Path(name).absolute()), safe='/')}"
+
+
+def environment(url: str = "") -> dict[str, str]:
+    """The variables with which the ``jobrunner`` command works on this project. What is set already stays.
+
+    ``url`` is that of the database, if it is not the one of the settings.
+    """
+    imports = os.environ.get("JOBRUNNER_IMPORT", "")
+    given = {
+        "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE,
+        "JOBRUNNER_DATABASE_URL": url or os.environ.get("JOBRUNNER_DATABASE_URL") or database_url(),
+        "JOBRUNNER_APP_DIR": os.environ.get("JOBRUNNER_APP_DIR") or str(_project_folder()),
+    }
+    given["JOBRUNNER_IMPORT"] = imports if _HANDLERS in imports.split(",") else f"{_HANDLERS},{imports}".strip(",")
+    return given
+
+
+def _project_folder() -> Path:
+    """The folder from which Python imports the settings."""
+    names = str(settings.SETTINGS_MODULE).split(".")
+    file = import_module(settings.SETTINGS_MODULE).__file__
+    assert file is not None
+    package = Path(file).resolve()
+    return package.parents[len(names) - (0 if package.name == "__init__.py" else 1)]
+
+
+def check_settings(**_: Any) -> list[CheckMessage]:
+    """What ``manage.py check`` says."""
+    given = getattr(settings, "JOBRUNNER", {})
+    if not isinstance(given, dict) or set(given) - {"DATABASE"}:
+        return [Error('JOBRUNNER must be a dictionary with the key "DATABASE" only', id="jobrunner.E001")]
+    if alias() not in connections:
+        return [Error(f"JOBRUNNER names the database {alias()!r}, which DATABASES lacks", id="jobrunner.E002")]
+    if connection().vendor not in VENDORS:
+        problem = f"jobrunner works on PostgreSQL and SQLite, and DATABASES[{alias()!r}] is {connection().vendor}"
+        return [Error(problem, hint='Name another one in JOBRUNNER = {"DATABASE": ...}.', id="jobrunner.E003")]
+    return []

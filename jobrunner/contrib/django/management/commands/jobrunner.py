@@ -1,0 +1,46 @@
+"""``manage.py jobrunner ...``: the command line of jobrunner, on the database of Django's settings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from argparse import REMAINDER, ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from jobrunner.contrib.django import conf
+
+
+class Command(BaseCommand):
+    """Passes the words to jobrunner. ``env`` is the only one of its own."""
+
+    help = "Run jobrunner on this project's database, e.g. `manage.py jobrunner tick`. `env` prints an env file."
+    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own type
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Become the command ``jobrunner`` with the words after its name."""
+        words = argv[2:]
+        if words == ["env"]:
+            self.stdout.write("\n".join(f"{name}={value}" for name, value in conf.environment().items()))
+            return
+        os.environ.update(conf.environment())
+        connections.close_all()
+        sys.argv = ["jobrunner", *words]
+        from jobrunner.cli import main
+
+        main()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take all words."""
+        parser.add_argument("words", nargs=REMAINDER)
+
+    def handle(self, *_: Any, words: list[str], **__: Any) -> str:
+        """Run jobrunner in another process, for ``call_command``."""
+        command = [sys.executable, "-m", "jobrunner", *words]
+        done = subprocess.run(command, env=os.environ | conf.environment(), capture_output=True, text=True)
+        if done.returncode:
+            raise CommandError(done.stderr.strip(), returncode=done.returncode)
+        return done.stdout

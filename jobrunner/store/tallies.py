@@ -1,0 +1,217 @@
+"""Tallies: how many attempts and runs ended, by hour and type, for counts and charts that read no runs.
+
+They are made from the attempts, not beside them: ``fold`` counts the attempts after those that were counted before. So
+a killed tick is counted like any other, and a reader adds the few attempts that are not counted yet. An end without an
+attempt (a passed start deadline, a person's decision) is noted by its own transaction with ``add_ends``.
+
+On PostgreSQL an attempt with a lower id may be committed later. So ``fold`` goes only up to an id at which it has
+looked before, once all transactions that wrote at that time are over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
+
+from jobrunner.histogram import Bins, merged
+from jobrunner.store.connection import Connection
+from jobrunner.store.statement import Prepared, Row
+
+MOST_FOLDED = 20_000
+"""Ids of attempts that one ``fold`` counts: a tenth of a second."""
+MOST_COMPACTED = 2_000
+_HOURS_STAY = timedelta(hours=2)
+_HOURS_TO_DAYS = timedelta(days=90)
+_DAYS_STAY = timedelta(days=800)
+
+_MARKS, _SET_MARKS = Prepared("tallies.marks"), Prepared("tallies.set_marks")
+_ADD, _DELETE = Prepared("tallies.add"), Prepared("tallies.delete")
+
+
+class Key(NamedTuple):
+    """What is counted: how the attempts of a type ended, and the status of their runs afterwards.
+
+    ``outcome`` "" is for runs that ended without an attempt.
+    """
+
+    job_type: str
+    outcome: str
+    status: str
+
+
+class Tally(NamedTuple):
+    """A number of ends. ``waited`` and ``ran`` are sums of seconds; ``waits`` and ``runs`` are their histograms."""
+
+    ends: int = 0
+    waited: float = 0.0
+    longest_wait: float = 0.0
+    ran: float = 0.0
+    longest_run: float = 0.0
+    waits: Bins = ()
+    runs: Bins = ()
+
+
+Tallies: TypeAlias = Mapping[tuple[datetime, Key], Tally]
+
+
+def sum_of(tallies: Iterable[Tally]) -> Tally:
+    """All of them together."""
+    listed = list(tallies)
+    return Tally(
+        ends=sum(each.ends for each in listed),
+        waited=sum(each.waited for each in listed),
+        longest_wait=max((each.longest_wait for each in listed), default=0.0),
+        ran=sum(each.ran for each in listed),
+        longest_run=max((each.longest_run for each in listed), default=0.0),
+        waits=merged(each.waits for each in listed),
+        runs=merged(each.runs for each in listed),
+    )
+
+
+def fold(connection: Connection) -> bool:
+    """Count attempts that are not counted yet; whether the next call may count more. Expects a write transaction.
+
+    Does nothing while another transaction counts.
+    """
+    marks = connection.execute(_MARKS).one_or_none()
+    if marks is None:
+        return False
+    # Whoever wrote when ``counting_to`` was read has a lower number than a transaction that begins to write later.
+    after = marks.own if marks.counting_after is None else marks.counting_after
+    settled: int = marks.counting_to if marks.oldest >= after else marks.counted_to
+    if connection.database == "sqlite":
+        settled = marks.newest
+    upto = max(marks.counted_to, min(settled, marks.counted_to + MOST_FOLDED))
+    if upto > marks.counted_to:
+        found = connection.execute(Prepared("tallies.ended"), {"after": marks.counted_to, "upto": upto}).all()
+        _add(connection, "hour", _by_hour(found))
+    is_done = upto >= marks.counting_to
+    following = {
+        "new_counted_to": upto,
+        "new_counting_to": marks.newest if is_done else marks.counting_to,
+        "new_counting_after": None if is_done else after,
+    }
+    connection.execute(_SET_MARKS, following)
+    has_more: bool = upto < settled or (is_done and upto < marks.newest)
+    return has_more
+
+
+def count_attempts_of(connection: Connection, run_ids: Collection[int]) -> None:
+    """Count the attempts of runs that this transaction is about to delete, as far as they are not counted yet."""
+    given = {"given": [{"id": run_id} for run_id in run_ids]}
+    marks = connection.execute(Prepared("tallies.lock_counted_to"), given).one()
+    if marks.newest > marks.counted_to:
+        found = connection.execute(Prepared("tallies.ended_of_runs"), {**given, "after": marks.counted_to}).all()
+        _add(connection, "hour", _by_hour(found))
+
+
+def _by_hour(found: Iterable[Row]) -> dict[tuple[datetime, Key], Tally]:
+    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
+    for row in found:
+        together[row.at, _key_of(row)].append(_of_bins(row))
+    return {key: sum_of(tallies) for key, tallies in together.items()}
+
+
+def _of_bins(row: Row) -> Tally:
+    """A row whose attempts all lie in one bin of each histogram."""
+    waits, runs = ([0] * index + [row.ends] for index in (row.wait_bin, row.run_bin))
+    return Tally(row.ends, row.waited, row.longest_wait, row.ran, row.longest_run, waits, runs)
+
+
+def _add(connection: Connection, span: str, tallies: Tallies, *, is_old: bool = False) -> None:
+    given = [
+        {"at": at, "span": span, **key._asdict(), **tally._asdict(), "is_in_totals": int(is_old)}
+        for (at, key), tally in tallies.items()
+    ]
+    if given:
+        connection.execute(_ADD, {"given": given})
+
+
+def add_ends(connection: Connection, ends: Iterable[tuple[str, str]]) -> None:
+    """Note runs that end without an attempt: their types and new statuses. Expects the transaction that ends them."""
+    given = [
+        {"job_type": job_type, "status": status, "ends": count} for (job_type, status), count in Counter(ends).items()
+    ]
+    if given:
+        connection.execute(Prepared("tallies.add_ends"), {"given": given})
+
+
+def compact(connection: Connection, limit: int = MOST_COMPACTED) -> int:
+    """Make few tallies of many, and add them to the totals; how many rows it has read. Expects a write transaction."""
+    hours = _take(connection, Prepared("tallies.new"), _HOURS_STAY, limit)
+    _add_to_totals(connection, hours)
+    _add(connection, "hour", _merged(hours, lambda at: at), is_old=True)
+    days = _take(connection, Prepared("tallies.of_old_hours"), _HOURS_TO_DAYS, limit)
+    _add(connection, "day", _merged(days, lambda at: at.replace(hour=0)), is_old=True)
+    connection.execute(Prepared("tallies.delete_old_days"), {"before": -_DAYS_STAY.total_seconds()})
+    return len(hours) + len(days)
+
+
+def _take(connection: Connection, statement: Prepared, older_than: timedelta, limit: int) -> list[Row]:
+    """Delete the oldest of these rows, and return them."""
+    found = connection.execute(statement, {"before": -older_than.total_seconds(), "limit": limit}).all()
+    if found:
+        connection.execute(_DELETE, {"given": [{"id": row.id} for row in found]})
+    return found
+
+
+def _merged(found: Iterable[Row], begin: Callable[[datetime], datetime]) -> dict[tuple[datetime, Key], Tally]:
+    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
+    for row in found:
+        together[begin(row.at), _key_of(row)].append(_tally_of(row))
+    return {key: sum_of(tallies) for key, tallies in together.items()}
+
+
+def _key_of(row: Row) -> Key:
+    return Key(row.job_type, row.outcome, row.status)
+
+
+def _tally_of(row: Row) -> Tally:
+    return Tally(*(getattr(row, name) for name in Tally._fields))
+
+
+def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
+    together = defaultdict[Key, list[Tally]](list)
+    for row in found:
+        together[_key_of(row)].append(_tally_of(row))
+    if not together:
+        return
+    keys = {"given": [key._asdict() for key in together]}
+    connection.execute(Prepared("tallies.begin_totals", (connection.database,)), keys)
+    for row in connection.execute(Prepared("tallies.totals_of"), keys):
+        together[_key_of(row)].append(_total_of(row))
+    given = [{**key._asdict(), **sum_of(tallies)._asdict()} for key, tallies in together.items()]
+    connection.execute(Prepared("tallies.set_totals"), {"given": given})
+
+
+def _total_of(row: Row) -> Tally:
+    return Tally(ends=row.ends, waited=row.waited, ran=row.ran, waits=row.waits, runs=row.runs)
+
+
+def now(connection: Connection) -> datetime:
+    """The database's clock."""
+    instant: datetime = connection.execute(Prepared("tallies.clock")).scalar_one()
+    return instant
+
+
+def totals(connection: Connection) -> dict[Key, Tally]:
+    """All ends ever, exact. Their longest wait and run are those of the last hours only. Expects any transaction."""
+    together = defaultdict[Key, list[Tally]](list)
+    for row in connection.execute(Prepared("tallies.every_end")):
+        is_live = row.waits is None
+        together[_key_of(row)].append(_of_bins(row) if is_live else _tally_of(row))
+    return {key: sum_of(tallies) for key, tallies in together.items()}
+
+
+def since(connection: Connection, instant: datetime) -> dict[tuple[datetime, Key], Tally]:
+    """The ends from an instant on, by the hour or, if they are old, by the day in which they were.
+
+    The hour or day of the instant itself is left out unless it begins with it. Expects any transaction.
+    """
+    found = connection.execute(Prepared("tallies.since"), {"since": instant})
+    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
+    for row in found:
+        together[row.at, _key_of(row)].append(_of_bins(row) if row.waits is None else _tally_of(row))
+    return {key: sum_of(tallies) for key, tallies in together.items()}

@@ -1,0 +1,206 @@
+"""A real Django project: its own server, its own test runner, a real tick; its tasks by Django's documentation."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import Database, SQLiteDatabase, pages, sqlite_only, wait_for
+from harness.commands import clean_environment
+
+PROJECT = Path(__file__).parent / "django_project"
+
+
+class Project:
+    """A copy of the project on a test's database."""
+
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder = folder / "project"
+        shutil.copytree(PROJECT, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
+        self.environment = {
+            **clean_environment(folder),
+            "DATABASE": json.dumps(settings_of(database)),
+            "JOBRUNNER_STATE_DIR": str(folder / "state"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        (folder / "state").mkdir(mode=0o700)
+
+    def manage(self, *words: str, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=self.folder,
+            env=self.environment | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert not check or done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr}"
+        return done
+
+
+def settings_of(database: Database) -> dict[str, Any]:
+    if isinstance(database, SQLiteDatabase):
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(database.path), "OPTIONS": {"timeout": 30}}
+    url = urlsplit(database.url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": url.path[1:],
+        "USER": url.username,
+        "PASSWORD": url.password,
+        "HOST": url.hostname,
+        "PORT": url.port,
+        "OPTIONS": {"sslmode": "prefer", "application_name": "shop"},
+        # The role may not create databases; with --keepdb this one is used.
+        "TEST": {"NAME": url.path[1:]},
+    }
+
+
+@pytest.fixture
+def project(database: Database, tmp_path: Path) -> Project:
+    return Project(tmp_path, database)
+
+
+@contextmanager
+def served(project: Project) -> Iterator[str]:
+    """The project's own server; the URL that it answers at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        command, cwd=project.folder, env=project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(lambda: answers(port) or process.poll() is not None, 30, "the server answers")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0
+
+
+def get(url: str) -> Any:
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return json.loads(error.read())
+
+
+@pytest.mark.either_database
+def test_running_django_application_enqueues_and_a_tick_of_its_manage_py_works(
+    project: Project, database: Database
+) -> None:
+    project.manage("migrate", "--verbosity", "0")
+    with served(project) as url:
+        assert get(f"{url}/users/?email=ada") == {"run": 1}
+        assert get(f"{url}/users/?email=ada") == {"error": "this address is taken"}
+        task = get(f"{url}/add/")["id"]
+        assert get(f"{url}/see/?id={task}") == {"status": "READY", "value": None}
+        done = project.manage("jobrunner", "tick")
+        assert (done.stdout, done.stderr) == ("", "")
+        assert get(f"{url}/see/?id={task}") == {"status": "SUCCESSFUL", "value": 3}
+    runs = database.query("SELECT job_type, status, result FROM job_runs ORDER BY id")
+    assert runs == [
+        {"job_type": "send_welcome", "status": "succeeded", "result": "welcome ada"},
+        {"job_type": "shop.tasks.add", "status": "succeeded", "result": 3},
+    ]
+    assert re.search(r"runs +queued 0 .* succeeded 2 ", project.manage("jobrunner", "status").stdout)
+    refused = project.manage("jobrunner", "show", "99", check=False)
+    assert (refused.returncode, refused.stderr) == (1, "jobrunner: there is no run 99\n")
+
+
+@sqlite_only
+def test_env_file_that_manage_py_prints_lets_cron_tick_without_django(project: Project, database: Database) -> None:
+    file = project.folder / "jobrunner.env"
+    file.touch(0o600)
+    file.write_text(project.manage("jobrunner", "env").stdout)
+    database.execute(
+        "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+        " VALUES ('send_welcome', ?, 'queued', 0, ?, ?, ?)",
+        [{"email": "nobody"}, *[database.now()] * 3],
+    )
+    done = subprocess.run(
+        [Path(sys.executable).with_name("jobrunner"), "--env-file", file, "tick"],
+        cwd="/",
+        env={name: project.environment[name] for name in ("PATH", "HOME", "JOBRUNNER_STATE_DIR", "DATABASE")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    # The project was not migrated, so the handler's own table is missing.
+    assert database.value("SELECT error_type FROM job_runs") == "OperationalError"
+
+
+@pytest.mark.parametrize(("database", "use_tz"), [("sqlite", "yes"), ("postgresql", "no")], indirect=["database"])
+def test_djangos_own_test_runner_passes_the_tests_of_the_kit_and_of_the_backend(project: Project, use_tz: str) -> None:
+    done = project.manage("test", "--noinput", "--keepdb", check=False, USE_TZ=use_tz, PYTHONWARNINGS="default")
+    print(*re.findall(r"used: .*", done.stdout))
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert int(re.findall(r"Ran (\d+) tests", done.stderr)[0]) >= 22
+
+
+@sqlite_only
+def test_example_of_the_page_is_a_test_of_the_project(project: Project) -> None:
+    (block,) = pages.checked_by("tests/test_django.py::test_example_of_the_page_is_a_test_of_the_project")
+    (project.folder / "shop" / "tests.py").write_text(block.text)
+    assert "Ran 1 test in" in project.manage("test", "--noinput").stderr
+
+
+@sqlite_only
+def test_settings_of_the_page_are_what_the_code_reads(project: Project, database: Database) -> None:
+    blocks = pages.checked_by("tests/test_django.py::test_settings_of_the_page_are_what_the_code_reads")
+    settings = project.folder / "mysite" / "settings.py"
+    other = 'DATABASES["queue"] = DATABASES["default"] | {"NAME": "/tmp/of-the-queue.db"}'
+    all_tasks = 'TASKS["other"] = TASKS["default"] | {"QUEUES": []}'
+    settings.write_text("\n".join([settings.read_text(), other, *(block.text for block in blocks), all_tasks]))
+    assert "no issues" in project.manage("check").stdout
+    assert "JOBRUNNER_DATABASE_URL=sqlite:////tmp/of-the-queue.db\n" in project.manage("jobrunner", "env").stdout
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@sqlite_only
+def test_backend_passes_with_django_6_where_there_is_a_python_for_it(project: Project, tmp_path: Path) -> None:
+    """Django 6 needs Python 3.12, and these tests may run on 3.11."""
+    root = Path(__file__).parent.parent
+    asked = "import test_pythons; print(*test_pythons.pythons().values())"
+    found = subprocess.check_output([sys.executable, "-c", asked], cwd=root / "scripts", text=True).split()
+    newest = found[-1]
+    version = subprocess.run(
+        [newest, "-c", "import sys; print(sys.version_info >= (3, 12))"], capture_output=True, text=True
+    )
+    if version.stdout.strip() != "True":
+        pytest.skip(f"no Python from 3.12 on is installed; the newest is {newest}")
+    subprocess.run([newest, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "django>=6", root], check=True, timeout=300)
+    done = subprocess.run(
+        [python, "manage.py", "test", "--noinput"],
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    (used,) = re.findall(r"used: .*", done.stdout)
+    print(used)
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert "Django 6" in used

@@ -1,0 +1,209 @@
+"""The tallies: what ended, by hour and type. They say what the attempts say, whatever died while they were made."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+
+import psycopg
+import pytest
+
+from harness import App, Commands, Database, PostgresDatabase, postgresql_only
+from harness.at_work import OWNER, running
+from harness.invariants import insert_runs
+from jobrunner.histogram import quantile
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.store import tallies
+from jobrunner.store.admin import cancel, discard
+from jobrunner.store.database import Database as Store
+from jobrunner.store.finalize import finalize_all
+from jobrunner.store.location import locate
+from jobrunner.store.tallies import Key, Tally
+
+HOUR = timedelta(hours=1)
+ENDS = [
+    (AttemptResult(Outcome.SUCCEEDED), "succeeded"),
+    (AttemptResult(Outcome.FAILED, error="no"), "failed"),
+    (AttemptResult(Outcome.DISCARDED, error="never"), "dead"),
+    (AttemptResult(Outcome.SNOOZED, wait=HOUR), "queued"),
+]
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as opened:
+        yield opened
+
+
+def end_some(database: Database, store: Store, count: int, seed: int = 0) -> Counter[tuple[str, str]]:
+    """Runs that are ended in any way; how many in which."""
+    chosen = random.Random(seed).choices(ENDS, k=count)
+    ends = list(zip(running(database, count), (result for result, _ in chosen), strict=True))
+    store.write(lambda connection: finalize_all(connection, OWNER, ends))
+    return Counter((result.outcome.value, status) for result, status in chosen)
+
+
+def move_clock(database: Database, store: Store, by: timedelta) -> None:
+    """Move the clock of the database, which a new connection sees."""
+    database.move_clock(by)
+    store.close()
+
+
+def count_all(store: Store) -> None:
+    while store.write(tallies.fold):
+        pass
+
+
+def counted(store: Store) -> Counter[tuple[str, str]]:
+    found = store.read(tallies.totals)
+    return Counter({(key.outcome, key.status): tally.ends for key, tally in found.items()})
+
+
+def attempts(database: Database) -> Counter[tuple[str, str]]:
+    rows = database.query("SELECT outcome, status, count(*) AS n FROM job_attempts GROUP BY outcome, status")
+    return Counter({(row["outcome"], row["status"]): row["n"] for row in rows})
+
+
+def rows_of_tallies(database: Database) -> int:
+    count: int = database.value("SELECT count(*) AS n FROM job_tallies")
+    return count
+
+
+def test_each_end_is_counted_once_whenever_it_is_asked_for(database: Database, store: Store) -> None:
+    expected = Counter[tuple[str, str]]()
+    for seed in range(4):
+        expected += end_some(database, store, 20, seed)
+        assert counted(store) == expected, "also what is in no tally yet"
+        count_all(store)
+        assert counted(store) == expected
+    assert rows_of_tallies(database) > 0
+
+
+def test_what_is_counted_later_is_in_the_hour_in_which_it_ended(database: Database, store: Store) -> None:
+    first = database.now()
+    end_some(database, store, 5)
+    move_clock(database, store, 3 * HOUR)
+    end_some(database, store, 5, seed=1)
+    count_all(store)
+    found = store.read(lambda connection: tallies.since(connection, first - HOUR))
+    hours = Counter[datetime]()
+    for (at, _), tally in found.items():
+        hours[at] += tally.ends
+    (early, five), (late, other_five) = sorted(hours.items())
+    assert (five, other_five) == (5, 5)
+    assert early == first.replace(minute=0, second=0, microsecond=0)
+    assert late - early in (3 * HOUR, 4 * HOUR)
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize(
+    "point", ["finalize.before_commit", "finalize.committed", "tick.before_close", "recover.committed"]
+)
+def test_a_killed_tick_leaves_no_end_uncounted(
+    jobrunner: Commands, app: App, database: Database, store: Store, point: str
+) -> None:
+    insert_runs(database, 30)
+    insert_runs(database, 3, "fail")
+    running(database, 2, locked_until=database.now() - HOUR, locked_by="gone:1:0", host="gone")
+    jobrunner.tick(env={"JOBRUNNER_FAULT": f"{point}=kill"}, check=False)
+    for _ in range(3):
+        database.move_clock(HOUR)
+        jobrunner.tick()
+    assert counted(store) == attempts(database)
+    assert counted(store)["succeeded", "succeeded"] >= 30
+    assert counted(store)["lease_expired", "failed"] >= 2
+
+
+def test_ten_ticks_that_work_together_count_each_attempt_once(
+    jobrunner: Commands, database: Database, store: Store
+) -> None:
+    insert_runs(database, 200)
+    ticks = [jobrunner.start("tick", env={"JOBRUNNER_HOST": f"host{number}"}) for number in range(10)]
+    assert [tick.communicate(timeout=60) for tick in ticks] == [("", "")] * 10
+    count_all(store)
+    assert counted(store) == attempts(database) == {("succeeded", "succeeded"): 200}
+    in_tallies = database.value("SELECT sum(ends) AS n FROM job_tallies")
+    assert in_tallies == 200
+
+
+@postgresql_only
+def test_an_attempt_that_is_committed_after_a_later_one_is_counted(database: PostgresDatabase, store: Store) -> None:
+    early, late = running(database, 2)
+    columns = "run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at, outcome, status"
+    insert = (
+        f"INSERT INTO job_attempts ({columns}) VALUES (%s, 1, 1, 't', 'o', 'h', now(), now(), 'succeeded', 'succeeded')"
+    )
+    with psycopg.connect(database.url) as slow, psycopg.connect(database.url) as quick:
+        slow.execute(insert, [early.run_id])
+        quick.execute(insert, [late.run_id])
+        quick.commit()
+        for _ in range(3):
+            store.write(tallies.fold)
+        assert database.value("SELECT counted_to AS n FROM job_state") == 0
+        assert counted(store) == {("succeeded", "succeeded"): 1}
+        slow.commit()
+    count_all(store)
+    assert database.value("SELECT counted_to AS n FROM job_state") == 2
+    assert counted(store) == {("succeeded", "succeeded"): 2}
+
+
+def test_ends_without_an_attempt_are_counted_too(jobrunner: Commands, database: Database, store: Store) -> None:
+    cancelled, discarded = insert_runs(database, 2, run_at=database.now() + HOUR)
+    insert_runs(database, 1, start_deadline_at=database.now() - HOUR)
+    store.write(lambda connection: cancel(connection, cancelled, "ada"))
+    store.write(lambda connection: discard(connection, discarded, "ada", "wrong"))
+    jobrunner.tick()
+    assert counted(store) == {("", "cancelled"): 1, ("", "dead"): 2}
+
+
+def test_compacting_changes_no_total_and_no_hour(database: Database, store: Store) -> None:
+    began = database.now()
+    expected = Counter[tuple[str, str]]()
+    for hour in range(4):
+        for seed in range(3):
+            expected += end_some(database, store, 10, 10 * hour + seed)
+            count_all(store)
+        move_clock(database, store, HOUR)
+    before = store.read(lambda connection: tallies.since(connection, began - HOUR))
+    rows = rows_of_tallies(database)
+    move_clock(database, store, 3 * HOUR)
+    store.write(tallies.compact)
+    assert rows_of_tallies(database) < rows
+    after = store.read(lambda connection: tallies.since(connection, began - HOUR))
+    assert {key: rounded(tally) for key, tally in after.items()} == {key: rounded(each) for key, each in before.items()}
+    assert counted(store) == expected
+    move_clock(database, store, timedelta(days=100))
+    store.write(tallies.compact)
+    assert {row["span"] for row in database.query("SELECT span FROM job_tallies")} == {"day"}
+    assert counted(store) == expected
+    move_clock(database, store, timedelta(days=900))
+    store.write(tallies.compact)
+    assert rows_of_tallies(database) == 0
+    assert counted(store) == expected
+
+
+def rounded(tally: Tally) -> Tally:
+    sums = {name: round(getattr(tally, name), 6) for name in ("waited", "longest_wait", "ran", "longest_run")}
+    return tally._replace(**sums, waits=list(tally.waits), runs=list(tally.runs))
+
+
+def test_what_is_pruned_before_it_was_counted_is_counted(jobrunner: Commands, database: Database, store: Store) -> None:
+    expected = end_some(database, store, 40)
+    database.move_clock(timedelta(days=400))
+    jobrunner.tick(env={"JOBRUNNER_IMPORT": None})
+    assert database.value("SELECT count(*) AS n FROM job_runs WHERE status = 'succeeded'") == 0
+    assert counted(store) == expected
+
+
+def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store: Store) -> None:
+    at = database.now()
+    leases = running(database, 4, run_at=at - timedelta(seconds=90), started_at=at - timedelta(seconds=30))
+    success = AttemptResult(Outcome.SUCCEEDED)
+    store.write(lambda connection: finalize_all(connection, OWNER, [(lease, success) for lease in leases]))
+    for _ in range(2):
+        tally = store.read(tallies.totals)[Key("append", "succeeded", "succeeded")]
+        assert tally.waited == pytest.approx(4 * 60, abs=0.1)
+        assert tally.ran == pytest.approx(4 * 30, abs=20)
+        assert quantile(tally.waits, 0.5, 60.0) == pytest.approx(60, abs=50)
+        count_all(store)
