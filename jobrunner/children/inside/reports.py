@@ -62,7 +62,9 @@ class Progress:
             self._latest = None
 
 
-def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool], own: OwnWork) -> Context:
+def context_of(
+    start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool], own: OwnWork | None = None
+) -> Context:
     """The context for the handler, made from the parent's message."""
     timeout = start.timeout_seconds
     slot = start.scheduled_for
