@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jobrunner.backoff import exponential, fixed, polynomial, waits
+    from jobrunner.effects.files import write_file
+    from jobrunner.effects.webhooks import post_webhook
     from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
     from jobrunner.enqueueing_async import enqueue_async, enqueue_many_async
-    from jobrunner.errors import KeyTaken, QueueFull
+    from jobrunner.errors import KeyTaken, QueueFull, TransactionTooLong
     from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
+    from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
     from jobrunner.middleware import after_run, around_run, before_run
     from jobrunner.migration import migrate
@@ -21,14 +24,19 @@ __version__ = "0.1.0"
 __all__ = [
     "Context",
     "Discard",
+    "Effect",
+    "EffectInProgress",
     "Enqueued",
     "Entry",
     "HandlerStopped",
     "KeyTaken",
+    "NotApplied",
     "QueueFull",
     "Retry",
     "Schedule",
     "Snooze",
+    "TransactionTooLong",
+    "UncertainEffect",
     "after_run",
     "around_run",
     "before_run",
@@ -42,7 +50,9 @@ __all__ = [
     "job",
     "migrate",
     "polynomial",
+    "post_webhook",
     "waits",
+    "write_file",
 ]
 
 
@@ -51,11 +61,14 @@ _MODULES = {
     "Context": "jobs.context",
     **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
     **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
-    **dict.fromkeys(("KeyTaken", "QueueFull"), "errors"),
+    **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
+    **dict.fromkeys(("KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
     "group": "grouping",
     **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
     "job": "registry",
     "migrate": "migration",
+    "post_webhook": "effects.webhooks",
+    "write_file": "effects.files",
     "Schedule": "schedules.declare",
     **dict.fromkeys(("Discard", "HandlerStopped", "Retry", "Snooze"), "jobs.outcomes"),
 }

@@ -72,6 +72,10 @@ class RowHeld(_OfDefinitions):
     """Another transaction has locked a row that slots of these definitions need. Our transaction wrote nothing."""
 
 
+class TransactionTooLong(JobrunnerError):
+    """A handler's own transaction held the lock of an SQLite file for too long. It was rolled back."""
+
+
 class UnknownJobType(UsageError):
     """This host has no handler for the job type."""
 

@@ -38,6 +38,18 @@ COMMAND_POINTS = ("command.settings_loaded", "change.before_commit")
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 """They cannot cut: a child has no connection to the database."""
 
+EFFECT_POINTS = (
+    "effect.intend_before_commit",
+    "effect.intended",
+    "effect.called",
+    "effect.outcome_before_commit",
+    "effect.applied",
+    "transaction.before_end",
+    "transaction.before_commit",
+    "transaction.committed",
+)
+"""In a child, around the call of a guarded effect and at the end of a handler's own transaction."""
+
 _wanted = os.environ.get("JOBRUNNER_FAULT", "")
 
 

@@ -69,7 +69,9 @@ class Transition:
 TRANSITIONS = (
     Transition(Event.ENQUEUE, (), Status.QUEUED, "enqueued, or its slot expanded"),
     Transition(Event.CLAIM, CLAIMABLE, Status.RUNNING, "run_at is due: attempts + 1"),
-    Transition(Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns"),
+    Transition(
+        Event.SUCCEED, (Status.RUNNING,), Status.SUCCEEDED, "the handler returns, or its own transaction commits"
+    ),
     Transition(Event.FAIL, (Status.RUNNING,), Status.FAILED, "error, timeout or crash, attempts left"),
     Transition(Event.GIVE_UP, (Status.RUNNING,), Status.DEAD, "no attempts left, or a permanent error"),
     Transition(Event.RETURN, (Status.RUNNING,), Status.QUEUED, "never started: attempts - 1"),

@@ -75,6 +75,9 @@ STALE = f"{BEATS}::test_a_stale_owner_renews_no_lease_of_another_owner_and_write
 ASKED_FOR = f"{AT_ONCE}::test_quarantined_run_is_claimed_only_by_a_claim_for_it_alone"
 SLOT_TWICE = f"{AT_ONCE}::test_a_slot_that_is_expanded_again_makes_no_second_run"
 ALONE = f"{POISON}::test_quarantined_run_is_started_alone_in_its_tick"
+EFFECTS = "tests/test_effects.py"
+LATE_OUTCOME = "test_outcome_that_arrives_after_the_lease_was_lost_is_recorded_unless_the_effect_was_taken_over"
+GOES_ON = "test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succeeded_whatever_it_does"
 
 QUARANTINE = "jobrunner/worker/quarantine.py"
 NOTED = "            self._is_at_work = self._is_due = bool(claimed.runs)\n"
@@ -215,8 +218,8 @@ MUTATIONS = (
     Mutation(
         "a locked row is taken for a lost lease",
         f"{STORE}/holding.py",
-        "    return Renewal(renewed, still_held(connection, missing))",
-        "    return Renewal(renewed)",
+        "    locked = still_held(connection, missing)\n",
+        "    locked: set[Lease] = set()\n",
         [TOLD_APART],
     ),
     # Finalizing.
@@ -236,9 +239,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a run ended by recovery is taken for finalized",
-        f"{STATEMENTS}/finalize.py",
-        'columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired"))',
-        'columns.worker == bindparam("worker"), bindparam("expired") != ""',
+        f"{STORE}/holding.py",
+        " for row in found if row.error_type != EXPIRED}",
+        " for row in found}",
         [f"{TOGETHER}::test_finalize_that_got_no_answer_is_recognized_as_applied_or_lost"],
     ),
     Mutation(
@@ -374,6 +377,35 @@ MUTATIONS = (
         "expiries = run.lease_expiries + 1 if expired else 0",
         "expiries = run.lease_expiries + 1",
         [LIFE],
+    ),
+    # Effects and own transactions.
+    Mutation(
+        "an uncertain effect is called again unasked",
+        "jobrunner/effects/once.py",
+        '        if choice == "raise":\n',
+        '        if choice == "never":\n',
+        [f"{EFFECTS}::test_exception_of_the_call_leaves_the_effect_uncertain_and_the_choice_decides"],
+    ),
+    Mutation(
+        "a late outcome is written over a later call",
+        f"{STATEMENTS}/effects.py",
+        'and_(_is_of_key(), _COLUMNS.token == _given("token", "call"), IS_OPEN)',
+        "and_(_is_of_key(), IS_OPEN)",
+        [f"{EFFECTS}::{LATE_OUTCOME}"],
+    ),
+    Mutation(
+        "the end of an own transaction skips a locked row",
+        f"{STORE}/finalize.py",
+        "_SUCCEED_WAITING if waits else _SUCCEED,",
+        "_SUCCEED,",
+        ["tests/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
+    ),
+    Mutation(
+        "a run that its handler has committed is taken for lost",
+        f"{STORE}/holding.py",
+        "tuple(held for held, row in ended.items() if row.output == UNTOLD)",
+        "()",
+        [f"tests/test_effects_ticks.py::{GOES_ON}"],
     ),
 )
 

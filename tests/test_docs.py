@@ -277,7 +277,8 @@ def all_commands() -> list[str]:
     def listed(*group: str) -> list[str]:
         return re.findall(r"^  (\w+) ", help_of(*group).split("Commands:")[1], re.MULTILINE)
 
-    return [*(set(listed()) - {"schedule"}), *(f"schedule {each}" for each in listed("schedule"))]
+    groups = ("effects", "schedule")
+    return [*(set(listed()) - set(groups)), *(f"{group} {each}" for group in groups for each in listed(group))]
 
 
 def test_exit_codes_of_the_reference_are_those_of_the_errors():
@@ -299,7 +300,7 @@ def test_no_page_names_a_command_or_an_option_that_does_not_exist(page: str):
 
 def check_exists(typed: str) -> None:
     words = re.sub(r"'[^']*'|\"[^\"]*\"", "", typed).partition(" | ")[0].split()
-    count = 2 if words[:1] == ["schedule"] else 1
+    count = 2 if words[:1] in (["schedule"], ["effects"]) else 1
     if len(words) < count or not re.fullmatch("[a-z ]+", command := " ".join(words[:count])):
         return  # a group, an option of jobrunner itself, or a placeholder
     assert command in all_commands(), typed

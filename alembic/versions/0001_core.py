@@ -235,6 +235,21 @@ CREATE TABLE {schema}job_events (
 CREATE INDEX job_events_at ON {schema}job_events (at);
 CREATE INDEX job_events_run_id ON {schema}job_events (run_id);
 CREATE INDEX job_events_definition_id ON {schema}job_events (definition_id);
+CREATE TABLE {schema}job_effects (
+  key VARCHAR(500) NOT NULL,
+  state VARCHAR(20) NOT NULL CONSTRAINT job_effects_state CHECK (state IN ('intended', 'uncertain', 'applied')),
+  run_id {key} NOT NULL,
+  job_type VARCHAR(200) NOT NULL,
+  attempt INTEGER NOT NULL,
+  lease_token VARCHAR(32) NOT NULL,
+  token VARCHAR(32) NOT NULL,
+  outcome {json},
+  intended_at {time} NOT NULL,
+  settled_at {time},
+  CONSTRAINT job_effects_pkey PRIMARY KEY (key),
+  CONSTRAINT job_effects_settled CHECK ((state = 'applied') = (settled_at IS NOT NULL))
+){storage};
+CREATE INDEX job_effects_open ON {schema}job_effects (intended_at) WHERE state <> 'applied';
 CREATE TABLE {schema}job_tallies (
   id {identity},
   at {time} NOT NULL,
@@ -333,6 +348,7 @@ CREATE VIEW {schema}job_stuck AS
 """
 
 NAMES = (
+    "effects",
     "totals",
     "tallies",
     "events",

@@ -21,7 +21,8 @@ class Hello(NamedTuple):
 
     If ``schedules`` is set, the answer holds the schedules of the handlers. For each of ``payloads``, a job type and a
     payload, the answer says whether it fits the handler. The child writes ``output_mark`` (hex) after the output of
-    each run.
+    each run. ``database_url``, ``schema`` and ``lease_seconds`` are for what handlers do in the database through their
+    context.
     """
 
     imports: Sequence[str]
@@ -30,6 +31,9 @@ class Hello(NamedTuple):
     reserved: Sequence[str] = ()
     schedules: bool = False
     payloads: Sequence[tuple[str, dict[str, Any]]] = ()
+    database_url: str | None = None
+    schema: str | None = None
+    lease_seconds: float = 60.0
 
 
 class StartRun(NamedTuple):
@@ -38,7 +42,8 @@ class StartRun(NamedTuple):
     The child does not begin it after ``begin_before``, on the clock of ``clock.elapsed``.
 
     Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
-    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run.
+    ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``lease_token``
+    is the fence of what the handler writes through its context.
     """
 
     run_id: int
@@ -54,6 +59,7 @@ class StartRun(NamedTuple):
     timeout_seconds: float | None = None
     alarm_seconds: float | None = None
     slot: int | None = None
+    lease_token: str = ""
 
 
 class StartRuns(NamedTuple):

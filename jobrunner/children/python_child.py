@@ -38,7 +38,8 @@ class ChildPlan:
     ``reserved`` are the job types of commands, which no handler may have. If ``schedules`` is set, the handshake holds
     the schedules of the handlers; a tick does not need them. For each of ``payloads``, a job type and a payload, the
     handshake says whether it fits the handler. In ``page`` the child notes which runs have begun. ``result_limit`` is
-    how many bytes a result may have.
+    how many bytes a result may have. The child opens the database only if a handler uses it through its context. Its
+    URL goes through the channel, because other processes can read arguments, and a file may have changed since.
     """
 
     imports: tuple[str, ...]
@@ -49,6 +50,9 @@ class ChildPlan:
     payloads: tuple[tuple[str, Payload], ...] = ()
     page: BegunPage = field(default_factory=lambda: BegunPage(None))
     result_limit: int = DEFAULT_LIMIT_BYTES
+    database_url: str | None = field(default=None, repr=False)
+    schema: str | None = None
+    lease_seconds: float = 60.0
 
 
 class ChildProcess(Process):
@@ -96,7 +100,8 @@ class ChildProcess(Process):
         self.channel_lost_at: float | None = None
         self.was_killed_without_channel = False
         app_dir = str(plan.app_dir) if plan.app_dir else None
-        self.send(Hello(plan.imports, mark.hex(), app_dir, plan.reserved, plan.schedules, plan.payloads))
+        asked = (plan.reserved, plan.schedules, plan.payloads)
+        self.send(Hello(plan.imports, mark.hex(), app_dir, *asked, plan.database_url, plan.schema, plan.lease_seconds))
 
     @property
     def bell(self) -> int:

@@ -58,4 +58,4 @@ def log_file() -> Path | None:
 
 def database_url(config: Config) -> str:
     """The URL of the configured database, or else of the default SQLite file."""
-    return config.database_url or f"sqlite:///{settings.default_database_file()}"
+    return settings.url_of(config)

@@ -102,6 +102,11 @@ def _tables(found: State) -> Iterator[_Table]:
         ],
     )
     yield (
+        f"uncertain effects: {found.uncertain} (jobrunner effects list)",
+        ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE"),
+        [(each.key, each.run_id, each.job_type, each.attempt, each.intended_at) for each in found.uncertain_effects],
+    )
+    yield (
         "limited on all hosts together",
         ("TYPE", "RUNNING", "WAITING", "LIMITS", "RATE OPENS"),
         [(each.job_type, each.running, each.waiting, _limits(each), each.opens_at) for each in found.running_limits],

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jobrunner import clock
+from jobrunner.errors import UsageError
+
+if TYPE_CHECKING:
+    from jobrunner.jobs.effect import Effect, OnUncertain
 
 
 @dataclass(slots=True)
@@ -16,7 +21,8 @@ class Context:
 
     ``scheduled_for`` is the slot of the schedule for which the run was made (UTC); None means that no schedule made it.
     ``lateness`` is the time from its slot, or without a slot from its run_at, to the start of the attempt. ``deadline``
-    is the instant (UTC, by the database's clock) at which the attempt times out; None means no limit.
+    is the instant (UTC, by the database's clock) at which the attempt times out; None means no limit. ``result`` is
+    stored with the run if it is set before the end of ``transaction``.
     """
 
     run_id: int
@@ -26,10 +32,12 @@ class Context:
     scheduled_for: datetime | None
     lateness: timedelta
     deadline: datetime | None
+    result: Any = None
     _ends_at: float | None = None
     _report: Callable[[Mapping[str, Any]], None] = field(default=lambda _: None, repr=False)
     _was_asked_to_stop: Callable[[], bool] = field(default=lambda: False, repr=False)
     _log: Any = field(default=None, repr=False)
+    _own: Any = field(default=None, repr=False)
 
     @property
     def time_left(self) -> timedelta | None:
@@ -51,6 +59,43 @@ class Context:
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the work is. This is cheap: the next heartbeat writes it to the run."""
         self._report({"done": done, "total": total, "message": str(message)[:500]})
+
+    def once(
+        self, key: str, send: Callable[..., Any], /, *args: Any, on_uncertain: OnUncertain = "raise", **kwargs: Any
+    ) -> Effect:
+        """Call ``send(*args, **kwargs)`` at most once for this key, for ever; its return value is the stored outcome.
+
+        A second call with the key, in whatever run, returns what is stored. If ``send`` raises ``NotApplied``, the key
+        can be used again. After any other exception, or a crash, nobody knows whether the effect was applied: then
+        ``on_uncertain`` decides at the next call. ``"raise"`` raises UncertainEffect, ``"skip"`` returns the uncertain
+        effect, ``"repeat"`` calls ``send`` again. A function gets the effect and asks the other side: it returns the
+        outcome if the effect was applied, and raises NotApplied if not; then ``send`` is called again. Raises
+        EffectInProgress while another run makes the call.
+        """
+        return cast("Effect", self._database().once(key, send, on_uncertain, *args, **kwargs))
+
+    async def once_async(
+        self, key: str, send: Callable[..., Any], /, *args: Any, on_uncertain: OnUncertain = "raise", **kwargs: Any
+    ) -> Effect:
+        """As ``once``, for async handlers: what ``send`` or ``on_uncertain`` returns is awaited if it can be."""
+        return cast("Effect", await self._database().once_async(key, send, on_uncertain, *args, **kwargs))
+
+    def transaction(self, connection: Any = None) -> AbstractContextManager[Any]:
+        """A transaction in which the handler's writes and the run's own end commit together: ``with`` it.
+
+        ``connection`` is an engine, connection or session of SQLAlchemy, a connection of psycopg or sqlite3, or
+        Django's, to the database of jobrunner; None: a SQLAlchemy connection of jobrunner's own. The block gets it, but
+        for an engine a connection of it. When the block ends, the run is succeeded, with ``result``; if it raises, all
+        is rolled back. If the run has lost its lease, all is rolled back and HandlerStopped is raised. On SQLite the
+        block may take a quarter of the lease. A run has one such transaction.
+        """
+        transaction: AbstractContextManager[Any] = self._database().transaction(connection, lambda: self.result)
+        return transaction
+
+    def _database(self) -> Any:
+        if self._own is None:
+            raise UsageError("this context belongs to no run: only a handler that a tick runs has the database")
+        return self._own
 
     @property
     def log(self) -> Any:

@@ -185,6 +185,11 @@ def _is_missing(path: Path) -> bool:
     return False
 
 
+def url_of(config: Config) -> str:
+    """The URL of the configured database, or else of the default SQLite file."""
+    return config.database_url or f"sqlite:///{default_database_file()}"
+
+
 def default_database_file() -> Path:
     """The embedded database: the same file for every environment and current folder."""
     home = state_folder.home()

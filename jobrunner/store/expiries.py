@@ -8,7 +8,8 @@ from typing import NamedTuple
 from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.connection import Connection
-from jobrunner.store.finalize import EXPIRED, Ended, end
+from jobrunner.store.finalize import Ended, end
+from jobrunner.store.holding import EXPIRED
 from jobrunner.store.statement import Prepared, Row
 
 

@@ -5,7 +5,7 @@ Every function expects to be the body of one write transaction (``Database.write
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, NamedTuple
@@ -13,18 +13,15 @@ from typing import Any, NamedTuple
 from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Decision, Outcome, RunState, decide
 from jobrunner.model import Lease, Owner
-from jobrunner.store.connection import Connection
-from jobrunner.store.holding import as_rows, still_held
-from jobrunner.store.output_limits import fit
+from jobrunner.store.connection import Connection, Executor
+from jobrunner.store.holding import UNTOLD, as_rows, ended_attempts, still_held
+from jobrunner.store.output_limits import fit, fit_after_commit
 from jobrunner.store.statement import Prepared, Row
 
-_LOCKED, _APPLIED = Prepared("finalize.locked"), Prepared("finalize.applied")
+_LOCKED, _COMPLETE = Prepared("finalize.locked"), Prepared("finalize.complete")
 _RECORD, _LEAVE = Prepared("finalize.record"), Prepared("finalize.leave")
-_SUCCEED = Prepared("finalize.succeed")
+_SUCCEED, _SUCCEED_WAITING = Prepared("finalize.succeed", (False,)), Prepared("finalize.succeed", (True,))
 _RECORD_SUCCESS, _LEAVE_AS_SUCCEEDED = Prepared("finalize.record_success"), Prepared("finalize.leave_as_succeeded")
-
-EXPIRED = "lease_expired"
-"""The error type of an attempt that recovery has ended."""
 
 
 class Refusal(Enum):
@@ -33,6 +30,7 @@ class Refusal(Enum):
     LEASE_LOST = "the lease was lost"
     LOCKED = "another transaction has locked its row"
     ALREADY_APPLIED = "an earlier finalize, whose COMMIT got no answer, was applied"
+    COMMITTED = "its handler's own transaction had ended it as succeeded, and that stays"
 
 
 class Ended(NamedTuple):
@@ -73,17 +71,26 @@ def _is_plain_success(result: AttemptResult) -> bool:
     return result.outcome is Outcome.SUCCEEDED and more == (None,) * 4
 
 
-def _succeed(connection: Connection, results: Mapping[Lease, AttemptResult]) -> dict[Lease, Ended]:
+def succeed_in(transaction: Executor, lease: Lease, result: object) -> bool:
+    """End an attempt as succeeded in its handler's own transaction, as its last statement. False: the lease is lost."""
+    fitted = fit(AttemptResult(Outcome.SUCCEEDED, output=UNTOLD, result=result))
+    return bool(_succeed(transaction, {lease: fitted}, waits=True))
+
+
+def _succeed(
+    connection: Executor, results: Mapping[Lease, AttemptResult], *, waits: bool = False
+) -> dict[Lease, Ended]:
     """End these attempts as far as their leases are held and their rows are free. A success needs no look before.
 
-    PostgreSQL does this in one statement. On SQLite, where nobody else writes meanwhile, these are two.
+    PostgreSQL does this in one statement. On SQLite, where nobody else writes meanwhile, these are two. If it
+    ``waits``, it also waits for locked rows.
     """
     if not results:
         return {}
     reported = ({"result": each.result, "output": each.output} for each in results.values())
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
     if connection.database == "postgresql":
-        rows = connection.execute(_SUCCEED, {"given": given})
+        rows = connection.execute(_SUCCEED_WAITING if waits else _SUCCEED, {"given": given})
         left = {Lease(row.id, row.lease_token): row for row in rows}
         return {lease: _succeeded(row, results[lease]) for lease, row in left.items()}
     recorded = connection.execute(_RECORD_SUCCESS, {"given": given}).all()
@@ -112,26 +119,30 @@ def _end_locked(
     held = {Lease(row.id, row.lease_token): row for row in found}
     matched = [(lease, result, held.pop(lease, None)) for lease, result in ends]
     ended = end(connection, [(row, result) for _, result, row in matched if row is not None], deploy_grace)
-    missing = [lease for lease, _, row in matched if row is None]
-    # In this order, because an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
-    locked = still_held(connection, missing)
-    applied = _applied(connection, owner, [lease for lease in missing if lease not in locked])
+    missing = {lease: result for lease, result, row in matched if row is None}
+    refused = _refused(connection, owner, missing)
     in_order = iter(ended)
-    return [_refusal(lease, locked, applied) if row is None else next(in_order) for lease, _, row in matched]
+    return [refused[lease] if row is None else next(in_order) for lease, _, row in matched]
 
 
-def _refusal(lease: Lease, locked: Collection[Lease], applied: Collection[Lease]) -> Refusal:
-    if lease in locked:
-        return Refusal.LOCKED
-    return Refusal.ALREADY_APPLIED if lease in applied else Refusal.LEASE_LOST
-
-
-def _applied(connection: Connection, owner: Owner, leases: Sequence[Lease]) -> set[Lease]:
-    """The leases whose attempt was ended by this owner."""
-    if not leases:
-        return set()
-    values = {"given": as_rows(leases), "worker": owner.name, "expired": EXPIRED}
-    return {Lease(row.run_id, row.lease_token) for row in connection.execute(_APPLIED, values)}
+def _refused(connection: Connection, owner: Owner, results: Mapping[Lease, AttemptResult]) -> dict[Lease, Refusal]:
+    """Why these leases could not be ended. Writes the output of what their handlers' own transactions have ended."""
+    # In this order, because an earlier finalize, whose COMMIT got no answer, may be applied at any moment.
+    locked = still_held(connection, list(results))
+    applied = ended_attempts(connection, [lease for lease in results if lease not in locked])
+    refused = {}
+    late = []
+    for lease, result in results.items():
+        row = applied.get(lease)
+        if row is None or row.worker != owner.name:
+            refused[lease] = Refusal.LOCKED if lease in locked else Refusal.LEASE_LOST
+            continue
+        refused[lease] = Refusal.COMMITTED if row.output == UNTOLD else Refusal.ALREADY_APPLIED
+        if row.output == UNTOLD:
+            late.append({"id": lease.run_id, "lease_token": lease.token, "output": fit_after_commit(result)})
+    if late:
+        connection.execute(_COMPLETE, {"given": late})
+    return refused
 
 
 def end(

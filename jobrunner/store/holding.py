@@ -12,23 +12,31 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jobrunner.model import Lease
-from jobrunner.store.connection import Connection
+from jobrunner.store.connection import Connection, Executor
 from jobrunner.store.output_limits import fit_report
-from jobrunner.store.statement import Prepared
+from jobrunner.store.statement import Prepared, Row
 
 _RENEW = Prepared("holding.renew")
 _HELD = Prepared("holding.held")
+_ENDED = Prepared("finalize.ended")
+
+EXPIRED = "lease_expired"
+"""The error type of an attempt that recovery has ended."""
+UNTOLD = ""
+"""The output of an attempt that its handler's own transaction has ended, until its tick writes the output."""
 
 
 class Renewal(NamedTuple):
-    """The result of a renewal. A lease that is in neither field is lost.
+    """The result of a renewal. A lease that is in no field is lost.
 
     ``renewed`` maps each renewed lease to whether its cancellation was requested. ``locked`` are leases that are still
-    held but were not renewed, because another transaction has locked their rows.
+    held but were not renewed, because another transaction has locked their rows. ``committed`` are leases whose run was
+    ended by its handler's own transaction.
     """
 
     renewed: Mapping[Lease, bool] = MappingProxyType({})
     locked: Collection[Lease] = ()
+    committed: Collection[Lease] = ()
 
 
 def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -> Renewal:
@@ -39,7 +47,10 @@ def renew(connection: Connection, leases: Collection[Lease], lease: timedelta) -
     found = connection.execute(_RENEW, values)
     renewed = {Lease(row.id, row.lease_token): row.cancel_requested_at is not None for row in found}
     missing = [held for held in leases if held not in renewed]
-    return Renewal(renewed, still_held(connection, missing))
+    # In this order, because a transaction that has locked a row may end at any moment.
+    locked = still_held(connection, missing)
+    ended = ended_attempts(connection, [held for held in missing if held not in locked])
+    return Renewal(renewed, locked, tuple(held for held, row in ended.items() if row.output == UNTOLD))
 
 
 def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
@@ -48,6 +59,15 @@ def still_held(connection: Connection, leases: Collection[Lease]) -> set[Lease]:
         return set()
     found = connection.execute(_HELD, {"given": as_rows(leases)})
     return {Lease(row.id, row.lease_token) for row in found}
+
+
+def ended_attempts(connection: Executor, leases: Collection[Lease]) -> dict[Lease, Row]:
+    """The attempts of these leases that their owner has ended, or the handler's own transaction."""
+    if not leases:
+        return {}
+    found = connection.execute(_ENDED, {"given": as_rows(leases)})
+    # Recovery writes the name of the owner, too. In that case the lease was lost.
+    return {Lease(row.run_id, row.lease_token): row for row in found if row.error_type != EXPIRED}
 
 
 def report(connection: Connection, reports: Mapping[Lease, Mapping[str, Any]]) -> set[Lease]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from jobrunner.errors import BadPayload
 from jobrunner.jobs.payload import LARGEST_LIMIT_BYTES, check_payload
-from jobrunner.lifecycle import AttemptResult
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.text import one_line, storable
 
 _BLOCK_CHARACTERS = 32_000
@@ -30,6 +30,15 @@ def fit(result: AttemptResult) -> AttemptResult:
         output=_block(result.output),
         result=_within({"result": result.result}, LARGEST_LIMIT_BYTES).get("result"),
     )
+
+
+def fit_after_commit(result: AttemptResult) -> str | None:
+    """The output of an attempt whose handler's own transaction has ended it, and the error after that."""
+    if result.outcome is Outcome.SUCCEEDED:
+        return _block(result.output)
+    error = ": ".join(part for part in (result.error_type, result.error) if part)
+    parts = (result.output, f"after its own transaction: {error or result.outcome}", result.traceback)
+    return _block("\n".join(part.rstrip("\n") for part in parts if part))
 
 
 def fit_report(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions
+from jobrunner.store import definitions, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
@@ -18,6 +18,7 @@ from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.uncertain import OpenEffect
 from jobrunner.store.views import job_claimable
 
 MOST_COUNTED = 100_000
@@ -122,6 +123,8 @@ class State:
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
     running_limits: list[RunningLimit]
+    uncertain: int
+    uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
 
 
@@ -145,6 +148,8 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         unknown_types=[] if known_types is None else _unknown(connection, known_types),
         limits=_limits(connection),
         running_limits=running_limits(connection),
+        uncertain=uncertain.count(connection),
+        uncertain_effects=uncertain.listed(connection, newest),
         ticks=_last_ticks(connection),
     )
 

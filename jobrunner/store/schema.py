@@ -359,6 +359,27 @@ job_events = Table(
     sqlite_autoincrement=True,
 )
 
+# Kept for ever: without its row an effect could be applied again.
+job_effects = Table(
+    "job_effects",
+    metadata,
+    Column("key", short_text(500), primary_key=True),
+    Column("state", short_text(20), nullable=False),
+    # The run that made the last call, and its lease. No foreign key, because an effect is kept longer than its run.
+    Column("run_id", BigKey, nullable=False),
+    Column("job_type", short_text(200), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("lease_token", short_text(32), nullable=False),
+    # Identifies the call itself: an attempt may make several under one lease.
+    Column("token", short_text(32), nullable=False),
+    Column("outcome", JsonObject),
+    Column("intended_at", UtcTime, nullable=False),
+    Column("settled_at", UtcTime),
+    CheckConstraint("state IN ('intended', 'uncertain', 'applied')", name="state"),
+    CheckConstraint("(state = 'applied') = (settled_at IS NOT NULL)", name="settled"),
+)
+_partial("job_effects_open", job_effects.c.intended_at, where=text("state <> 'applied'"))
+
 # The ends of attempts and runs by hour, later by day. A tick adds rows, and prune makes few of many: tallies.py.
 job_tallies = Table(
     "job_tallies",

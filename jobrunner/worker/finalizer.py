@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from jobrunner import clock
 from jobrunner.errors import ConnectionLost, DatabaseUnavailable
-from jobrunner.lifecycle import AttemptResult
+from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease
 from jobrunner.store import finalize, holding
 from jobrunner.store.database import Connection, Database
@@ -19,7 +19,7 @@ from jobrunner.worker.beside import Beside
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand, PendingWrite, RunInHand
 from jobrunner.worker.phase import Phase
-from jobrunner.worker.run_log import log_ended, log_run
+from jobrunner.worker.run_log import log_committed, log_ended, log_run
 
 Answers: TypeAlias = list[Ended | Refusal]
 _SLICE_SECONDS = 0.2
@@ -198,6 +198,14 @@ class Finalizer:
         elif answer is Refusal.ALREADY_APPLIED and held.result is not None:
             self._counts[held.result.outcome.value] += 1
             log_run(self._log, "finalized", held.run, result=answer.value)
+        elif answer is Refusal.COMMITTED and held.result is not None:
+            # Perhaps: its handler's transaction has not said whether others wait for it.
+            self.has_ended_parent = True
+            self._counts[Outcome.SUCCEEDED.value] += 1
+            if held.result.outcome is Outcome.SUCCEEDED:
+                log_committed(self._log, held.run)
+            else:
+                log_run(self._log, "succeeded", held.run, result=answer.value, error=held.result.error)
         else:
             self._counts["lost"] += 1
             log_run(self._log, "lease lost", held.run, result=f"{answer.value}; nothing written")

@@ -56,10 +56,11 @@ class RunInHand:
     ``claimed`` is None if only its lease is known, because its claim got no answer. It must not begin after
     ``begin_before``. ``waits_since`` is when it was claimed or recalled. ``queue`` is the prefetch queue that it is in,
     ``queued_seconds`` is what it adds to the length of that queue. ``takes_permit``: it counts against the host's
-    ``concurrency`` while it is at work. ``started`` is its attempt, ``result`` is how the attempt ended, ``ended_at``
-    is when. Until ``doubt_until`` the result may change, because a stop signal may explain it. ``is_locked``: another
-    transaction held its row when it was to be returned. ``news`` is what was posted about its lease. ``reports`` is the
-    progress and output that is not written yet.
+    ``concurrency`` while it is at work. ``is_committed``: its handler's own transaction has ended it, so it needs no
+    lease any more, although the handler may still be at work. ``started`` is its attempt, ``result`` is how the attempt
+    ended, ``ended_at`` is when. Until ``doubt_until`` the result may change, because a stop signal may explain it.
+    ``is_locked``: another transaction held its row when it was to be returned. ``news`` is what was posted about its
+    lease. ``reports`` is the progress and output that is not written yet.
     """
 
     lease: Lease
@@ -76,6 +77,7 @@ class RunInHand:
     ended_at: float | None = None
     doubt_until: float | None = None
     is_locked: bool = False
+    is_committed: bool = False
     write: PendingWrite | None = None
     news: set[News] = field(default_factory=set)
     reports: dict[str, Any] = field(default_factory=dict)
@@ -212,6 +214,8 @@ class Hand:
             return [each for each in self._by_lease.values() if each.renewed_at <= before and self._is_renewable(each)]
 
     def _is_renewable(self, held: RunInHand) -> bool:
+        if held.is_committed:
+            return False
         # A result that the database always refuses must not keep its run, and its tick, for ever.
         return held.ended_at is None or clock.elapsed() <= held.ended_at + self._lease_seconds
 
@@ -222,21 +226,28 @@ class Hand:
                 if (held := self._by_lease.get(lease)) is not None:
                     held.renewed_at = max(held.renewed_at, sent_at)
 
+    def note_committed(self, leases: Iterable[Lease]) -> None:
+        """Note that the handlers' own transactions have ended these runs."""
+        with self._lock:
+            for lease in leases:
+                if (held := self._by_lease.get(lease)) is not None:
+                    held.is_committed = True
+
     def time_left(self, held: RunInHand) -> float:
         """Seconds until the lease expires unless it is renewed; negative after it has expired."""
         return held.renewed_at + self._lease_seconds - clock.elapsed()
 
     def ages(self) -> list[tuple[RunInHand, float]]:
-        """Each run, and how many seconds ago its lease was renewed."""
+        """Each run that needs its lease, and how many seconds ago the lease was renewed."""
         now = clock.elapsed()
         with self._lock:
-            return [(held, now - held.renewed_at) for held in self._by_lease.values()]
+            return [(held, now - held.renewed_at) for held in self._by_lease.values() if not held.is_committed]
 
     def of_runs(self, run_ids: Collection[int]) -> list[RunInHand]:
-        """The runs with these ids whose leases are to be renewed."""
+        """The runs with these ids whose leases are to be renewed, or whose handlers are at work without one."""
         with self._lock:
             of_them = [held for held in self._by_lease.values() if held.lease.run_id in run_ids]
-        return [held for held in of_them if self._is_renewable(held)]
+        return [held for held in of_them if self._is_renewable(held) or (held.is_committed and held.ended_at is None)]
 
     # News for the main loop, and reports of handlers. Any thread.
 

@@ -137,11 +137,12 @@ class Heartbeat(TickThread):
         renewal = self._database.write(work)
         self._database.hit("heartbeat.committed")
         self._hand.note_renewed(renewal.renewed, sent_at)
+        self._hand.note_committed(renewal.committed)
         self._locked += [held for held in due if held.lease in renewal.locked]
         for held in due:
             if renewal.renewed.get(held.lease):
                 self._post(News.CANCEL_REQUESTED, held)
-            elif held.lease not in renewal.renewed and held.lease not in renewal.locked:
+            elif all(held.lease not in each for each in (renewal.renewed, renewal.locked, renewal.committed)):
                 self._post(News.LEASE_LOST, held)
 
     def _write_reports(self) -> None:

@@ -13,7 +13,7 @@ from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.model import Owner
 from jobrunner.settings import state_folder
-from jobrunner.settings.config import Config
+from jobrunner.settings.config import Config, url_of
 from jobrunner.worker.stop_signals import StopRequest, noting_stop_signals
 
 
@@ -47,6 +47,9 @@ class TickProcesses:
             tuple(config.commands),
             page=page,
             result_limit=config.payload_limit,
+            database_url=url_of(config),
+            schema=config.schema,
+            lease_seconds=config.lease.total_seconds(),
         )
         try:
             self._supervisor = Supervisor(plan, groups, config.start_limit.total_seconds())

@@ -39,6 +39,11 @@ def log_ended(log: Log, ended: Ended, *, recovered: bool = False) -> str:
     return word
 
 
+def log_committed(log: Log, run: ClaimedRun) -> None:
+    """Log that a run was ended by its handler's own transaction."""
+    log.info("succeeded", run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, result="succeeded")
+
+
 def log_run(log: Log, event: str, run: ClaimedRun, **fields: object) -> None:
     """Log a warning about a run in hand."""
     log.warning(event, run_id=run.lease.run_id, job_type=run.job_type, attempt=run.attempt, **fields)

@@ -19,6 +19,7 @@ from jobrunner.store import (
     claims,
     deadlines,
     dependants,
+    effects,
     enqueue,
     enqueue_many,
     expansion,
@@ -114,6 +115,11 @@ def replacing_one(connection: Connection) -> Any:
     return expanding(connection)
 
 
+def intended(connection: Connection) -> Any:
+    effects.intend(connection, AT_WORK[0], "key", "c" * 32)
+    return effects.find(connection, "key")
+
+
 def definition(connection: Connection) -> int:
     return schedules.expandable(connection, 1)[0]
 
@@ -187,6 +193,14 @@ BUSY: dict[str, Call] = {
     ),
     "holding.renew": lambda connection: holding.renew(connection, AT_WORK, LEASE),
     "holding.still_held": lambda connection: holding.still_held(connection, AT_WORK),
+    "holding.ended_attempts": lambda connection: holding.ended_attempts(connection, AT_WORK),
+    "effects.intend": lambda connection: effects.intend(connection, AT_WORK[0], "key", "c" * 32),
+    "effects.find": intended,
+    "effects.take_over": lambda connection: effects.take_over(
+        connection, AT_WORK[1], intended(connection), "d" * 32, "known", 1
+    ),
+    "effects.settle": lambda connection: effects.settle(connection, "key", "c" * 32, "applied", {}),
+    "effects.clear": lambda connection: effects.clear(connection, "key", "c" * 32),
     "holding.report": lambda connection: holding.report(connection, {AT_WORK[0]: {"output": "tail"}}),
     "finalize.finalize_all of one": lambda connection: end_attempt(
         connection, OWNER, AT_WORK[0], AttemptResult(Outcome.FAILED)
@@ -292,6 +306,7 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
+    **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
     "limits_view.running_limits": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",

@@ -22,6 +22,8 @@ WITH_A_SCHEMA = [
     ["retry", "1"],
     ["cancel", "1"],
     ["discard", "1", "--reason", "x"],
+    ["effects", "list"],
+    ["effects", "settle", "k", "--applied"],
     ["schedule", "list"],
     ["schedule", "add", "n", "--type", "echo", "--cron", "@daily"],
     ["schedule", "remove", "n"],

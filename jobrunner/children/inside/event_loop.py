@@ -21,6 +21,7 @@ from jobrunner import clock, failpoints, middleware
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
+from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress, Send
 from jobrunner.children.messages import (
     Cancel,
@@ -42,18 +43,28 @@ _LINE_BYTES = 1024
 _running: contextvars.ContextVar[int] = contextvars.ContextVar("jobrunner_run", default=0)
 
 
-def serve(channel: socket.socket, inbox: Inbox, running: int, marks: BegunMarks, messages: Sequence[ToChild]) -> None:
+def serve(
+    channel: socket.socket,
+    inbox: Inbox,
+    running: int,
+    marks: BegunMarks,
+    access: DatabaseAccess,
+    messages: Sequence[ToChild],
+) -> None:
     """Act on these messages and on all further ones, until the parent closes the channel."""
     with mmap.mmap(running, 8) as cell:
-        asyncio.run(_Server(channel, inbox, cell, marks).serve(messages))
+        asyncio.run(_Server(channel, inbox, cell, marks, access).serve(messages))
 
 
 class _Server:
-    def __init__(self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks) -> None:
+    def __init__(
+        self, channel: socket.socket, inbox: Inbox, cell: mmap.mmap, marks: BegunMarks, access: DatabaseAccess
+    ) -> None:
         self._channel = channel
         self._inbox = inbox
         self._cell = cell
         self._marks = marks
+        self._access = access
         self._pid = os.getpid()
         self._runs: dict[int, _Run] = {}
         self._sending = threading.Lock()
@@ -129,10 +140,12 @@ class _Server:
         if isinstance(arguments, Report):
             return arguments
         assert job is not None
-        context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop)
+        own = OwnWork(start, self._access)
+        context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop, own)
         try:
             async with connections.around_async_run():
                 value = await middleware.wrapped_async(job.function)(context, **arguments)
+            own.close(value)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
         except (Retry, Discard, Snooze) as asked:

@@ -1,7 +1,8 @@
 """The child: imports the handler modules and runs one handler after another until its channel closes.
 
 Started as ``python -P -m jobrunner.children.inside.main CHANNEL TOKENS STACKS RUNNING PARENT [PAGE]``, where all but
-the parent's process id are descriptors. It imports only the standard library and the handlers, and opens no database.
+the parent's process id are descriptors. It imports only the standard library and the handlers. It opens the database
+only when a handler uses it through its context.
 Standard output and error are a pipe to the parent.
 """
 
@@ -16,8 +17,8 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from jobrunner import clock, failpoints, middleware
@@ -26,6 +27,7 @@ from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.imports import import_handlers
+from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress
 from jobrunner.children.inside.stdio import Streams
 from jobrunner.children.messages import (
@@ -107,7 +109,10 @@ class Child:
         self._is_heard = True
         self._is_at_work = False
         self._was_asked_to_stop = False
+        self._is_shielded = self._is_interrupted = False
         self._closed_in_a_row = 0
+        self._hello: Hello | None = None
+        self._access = DatabaseAccess()
         self._streams = Streams()
         self._jobs: Mapping[str, Job[Any, Any]] = {}
         self._handle_sigterm = self._on_sigterm
@@ -140,7 +145,8 @@ class Child:
                     # From here on this child runs async handlers only. Other children do not import asyncio.
                     from jobrunner.children.inside.event_loop import serve
 
-                    serve(self._channel, self._inbox, self._running, self._marks, self._others)
+                    access = DatabaseAccess(self._hello)
+                    serve(self._channel, self._inbox, self._running, self._marks, access, self._others)
                     return
                 message = self._others.pop(0)
                 if isinstance(message, Hello):
@@ -195,6 +201,7 @@ class Child:
         self._rung_at = clock.elapsed()
 
     def _import(self, hello: Hello) -> None:
+        self._hello, self._access = hello, DatabaseAccess(hello, self._shielded)
         answer = import_handlers(hello, self._send)
         self._jobs = registered()
         connections.prepare()
@@ -241,7 +248,8 @@ class Child:
         if isinstance(arguments, Report):
             return arguments
         assert job is not None
-        context = reports.context_of(start, progress, lambda: self._was_asked_to_stop)
+        own = OwnWork(start, self._access)
+        context = reports.context_of(start, progress, lambda: self._was_asked_to_stop, own)
         # Before each run, because a job handler or its module may have set another signal handler.
         _signals.signal(signal.SIGTERM, self._handle_sigterm)
         self._was_asked_to_stop = False
@@ -254,6 +262,7 @@ class Child:
             self._is_at_work = True
             try:
                 value = middleware.wrapped(job.function)(context, **arguments)
+                own.close(value)
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.
                 self._is_at_work = False
@@ -270,8 +279,30 @@ class Child:
         if not self._is_at_work:
             return
         if self._was_asked_to_stop:
-            raise HandlerStopped("the handler did not end after it was asked to")
+            self._interrupt()
         self._was_asked_to_stop = True
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = self._is_shielded
+        if not self._is_shielded:
+            raise HandlerStopped("the handler did not end after it was asked to")
+
+    @contextmanager
+    def _shielded(self) -> Iterator[None]:
+        """A block of our own in a handler, such as a COMMIT, which is interrupted only at its end."""
+        from threading import current_thread, main_thread
+
+        if current_thread() is not main_thread():
+            # Signals do not interrupt it anyway.
+            yield
+            return
+        self._is_shielded, self._is_interrupted = self._is_at_work, False
+        try:
+            yield
+        finally:
+            self._is_shielded = False
+        if self._is_interrupted:
+            self._interrupt()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 
 from jobrunner import clock
 from jobrunner.children.frames import framed
+from jobrunner.children.inside.own_work import OwnWork
 from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun
 from jobrunner.children.messages import Progress as ProgressMessage
 from jobrunner.errors import BadPayload, PayloadMismatch
@@ -61,7 +62,9 @@ class Progress:
             self._latest = None
 
 
-def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool]) -> Context:
+def context_of(
+    start: StartRun, progress: Progress, was_asked_to_stop: Callable[[], bool], own: OwnWork | None = None
+) -> Context:
     """The context for the handler, made from the parent's message."""
     timeout = start.timeout_seconds
     slot = start.scheduled_for
@@ -76,6 +79,7 @@ def context_of(start: StartRun, progress: Progress, was_asked_to_stop: Callable[
         _ends_at=None if timeout is None else clock.elapsed() + timeout,
         _report=progress.note,
         _was_asked_to_stop=was_asked_to_stop,
+        _own=own,
     )
 
 

@@ -1209,6 +1209,44 @@ WHERE parent_status IS NOT NULL
         {},
         (('id', None),),
     ),
+    ('effects.clear', ()): (
+        """DELETE FROM jobrunner_schema.job_effects WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.find', ()): (
+        """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.job_type, jobrunner_schema.job_effects.attempt, jobrunner_schema.job_effects.lease_token, jobrunner_schema.job_effects.token, jobrunner_schema.job_effects.outcome, jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.settled_at, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
+        {},
+        {},
+        (('key', None), ('state', None), ('run_id', None), ('job_type', None), ('attempt', None), ('lease_token', None), ('token', None), ('outcome', 'json'), ('intended_at', 'instant'), ('settled_at', 'instant'), ('in_progress', 'boolean')),
+    ),
+    ('effects.intend', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(lease)s::VARCHAR ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.settle', ()): (
+        """UPDATE jobrunner_schema.job_effects SET state=%(new_state)s::VARCHAR, outcome=%(new_outcome)s::JSONB, settled_at=CASE WHEN (%(new_state)s::VARCHAR = 'applied') THEN jobrunner_schema.jobrunner_now() END WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
+        {},
+        {'new_outcome': 'json'},
+        (('token', None),),
+    ),
+    ('effects.take_over', ()): (
+        """UPDATE jobrunner_schema.job_effects SET state='intended', run_id=%(run)s::BIGINT, job_type=%(of_type)s::VARCHAR, attempt=%(of_attempt)s::INTEGER, lease_token=%(lease)s::VARCHAR, token=%(call)s::VARCHAR, intended_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(known_call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = %(lease)s::VARCHAR)) RETURNING jobrunner_schema.job_effects.token""",
+        {},
+        {},
+        (('token', None),),
+    ),
     ('enqueue.holder', ()): (
         """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
 FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type
@@ -1597,13 +1635,18 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {'given': (('id', None),)},
         (('id', None),),
     ),
-    ('finalize.applied', ()): (
-        """SELECT jobrunner_schema.job_attempts.run_id, jobrunner_schema.job_attempts.lease_token
-FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_attempts ON jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token
-WHERE jobrunner_schema.job_attempts.worker = %(worker)s::VARCHAR AND jobrunner_schema.job_attempts.error_type IS DISTINCT FROM %(expired)s::VARCHAR""",
+    ('finalize.complete', ()): (
+        """UPDATE jobrunner_schema.job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
+        {},
+        {'given': (('id', None), ('lease_token', None), ('output', None))},
+        (),
+    ),
+    ('finalize.ended', ()): (
+        """SELECT jobrunner_schema.job_attempts.run_id, jobrunner_schema.job_attempts.lease_token, jobrunner_schema.job_attempts.worker, jobrunner_schema.job_attempts.outcome, jobrunner_schema.job_attempts.error_type, jobrunner_schema.job_attempts.output
+FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_attempts ON jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('run_id', None), ('lease_token', None)),
+        (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
         """UPDATE jobrunner_schema.job_runs SET status=given.status, run_at=coalesce(given.run_at, jobrunner_schema.job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN %(at)s::TIMESTAMP WITH TIME ZONE ELSE jobrunner_schema.job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND jobrunner_schema.job_runs.incompatible_at > %(at)s::TIMESTAMP WITH TIME ZONE) THEN %(at)s::TIMESTAMP WITH TIME ZONE WHEN (given.event IN ('postpone')) THEN coalesce(jobrunner_schema.job_runs.incompatible_at, %(at)s::TIMESTAMP WITH TIME ZONE) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE jobrunner_schema.job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE jobrunner_schema.job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE jobrunner_schema.job_runs.result END, output=NULL, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id, lease_token, event, status, attempts, releases, lease_expiries, run_at, CAST(result AS JSONB) AS result, error_type, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), event TEXT, status VARCHAR(20), attempts INTEGER, releases INTEGER, lease_expiries INTEGER, run_at TIMESTAMP WITH TIME ZONE, result TEXT, error_type VARCHAR(200), error TEXT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",
@@ -1636,12 +1679,26 @@ WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
-    ('finalize.succeed', ()): (
+    ('finalize.succeed', (False,)): (
         """WITH held AS
 (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.lease_token AS lease_token, given.result AS given_result, jobrunner_schema.job_runs.id AS new_run_id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
 FROM jobrunner_schema.job_attempts
 WHERE jobrunner_schema.job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, jobrunner_schema.job_runs.attempts AS new_attempt, jobrunner_schema.job_runs.lease_token AS new_lease_token, jobrunner_schema.job_runs.locked_by AS new_worker, coalesce(jobrunner_schema.job_runs.host, '') AS new_host, jobrunner_schema.job_runs.run_at AS new_due_at, coalesce(jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.jobrunner_now()) AS new_started_at, jobrunner_schema.jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, 'succeeded' AS new_status, given.output AS new_output
 FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs SKIP LOCKED),
+recorded AS
+(INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_due_at AS new_due_at, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_status AS new_status, held.new_output AS new_output
+FROM held)
+ UPDATE jobrunner_schema.job_runs SET status='succeeded', gate='', locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, finished_at=jobrunner_schema.jobrunner_now(), releases=0, lease_expiries=0, incompatible_at=NULL, error_type=NULL, last_error=NULL, result=held.given_result, output=NULL, updated_at=jobrunner_schema.jobrunner_now() FROM held WHERE jobrunner_schema.job_runs.id = held.id RETURNING jobrunner_schema.job_runs.id, held.lease_token, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.has_dependants""",
+        {'coalesce_2': 0, 'param_1': 1},
+        {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
+        (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
+    ),
+    ('finalize.succeed', (True,)): (
+        """WITH held AS
+(SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.lease_token AS lease_token, given.result AS given_result, jobrunner_schema.job_runs.id AS new_run_id, (SELECT coalesce(max(jobrunner_schema.job_attempts.sequence), %(coalesce_2)s::INTEGER) AS coalesce_1
+FROM jobrunner_schema.job_attempts
+WHERE jobrunner_schema.job_attempts.run_id = given.id) + %(param_1)s::INTEGER AS new_sequence, jobrunner_schema.job_runs.attempts AS new_attempt, jobrunner_schema.job_runs.lease_token AS new_lease_token, jobrunner_schema.job_runs.locked_by AS new_worker, coalesce(jobrunner_schema.job_runs.host, '') AS new_host, jobrunner_schema.job_runs.run_at AS new_due_at, coalesce(jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.jobrunner_now()) AS new_started_at, jobrunner_schema.jobrunner_now() AS new_finished_at, 'succeeded' AS new_outcome, 'succeeded' AS new_status, given.output AS new_output
+FROM (SELECT id, lease_token, CAST(result AS JSONB) AS result, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), result TEXT, output TEXT)) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token FOR NO KEY UPDATE OF job_runs),
 recorded AS
 (INSERT INTO jobrunner_schema.job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at, finished_at, outcome, status, output) SELECT held.new_run_id AS new_run_id, held.new_sequence AS new_sequence, held.new_attempt AS new_attempt, held.new_lease_token AS new_lease_token, held.new_worker AS new_worker, held.new_host AS new_host, held.new_due_at AS new_due_at, held.new_started_at AS new_started_at, held.new_finished_at AS new_finished_at, held.new_outcome AS new_outcome, held.new_status AS new_status, held.new_output AS new_output
 FROM held)

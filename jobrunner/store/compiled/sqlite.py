@@ -1209,6 +1209,44 @@ WHERE parent_status IS NOT NULL
         {},
         (('id', None),),
     ),
+    ('effects.clear', ()): (
+        """DELETE FROM job_effects WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.find', ()): (
+        """SELECT job_effects."key", job_effects.state, job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.lease_token, job_effects.token, job_effects.outcome, job_effects.intended_at, job_effects.settled_at, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)) AS in_progress
+FROM job_effects
+WHERE job_effects."key" = :effect""",
+        {},
+        {},
+        (('key', None), ('state', None), ('run_id', None), ('job_type', None), ('attempt', None), ('lease_token', None), ('token', None), ('outcome', 'json'), ('intended_at', 'instant'), ('settled_at', 'instant'), ('in_progress', 'boolean')),
+    ),
+    ('effects.intend', ('sqlite',)): (
+        """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+FROM job_runs
+WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :lease ON CONFLICT DO NOTHING RETURNING token""",
+        {},
+        {},
+        (('token', None),),
+    ),
+    ('effects.settle', ()): (
+        """UPDATE job_effects SET state=:new_state, outcome=:new_outcome, settled_at=CASE WHEN (:new_state = 'applied') THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
+        {},
+        {'new_outcome': 'json'},
+        (('token', None),),
+    ),
+    ('effects.take_over', ()): (
+        """UPDATE job_effects SET state='intended', run_id=:run, job_type=:of_type, attempt=:of_attempt, lease_token=:lease, token=:call, intended_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_effects."key" = :effect AND job_effects.token = :known_call AND job_effects.state != 'applied' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_token = :lease)) RETURNING token""",
+        {},
+        {},
+        (('token', None),),
+    ),
     ('enqueue.holder', ()): (
         """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
 FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type
@@ -1597,13 +1635,18 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {'given': (('id', None),)},
         (('id', None),),
     ),
-    ('finalize.applied', ()): (
-        """SELECT job_attempts.run_id, job_attempts.lease_token
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_attempts ON job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token
-WHERE job_attempts.worker = :worker AND job_attempts.error_type IS NOT :expired""",
+    ('finalize.complete', ()): (
+        """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
+        {},
+        {'given': (('id', None), ('lease_token', None), ('output', None))},
+        (),
+    ),
+    ('finalize.ended', ()): (
+        """SELECT job_attempts.run_id, job_attempts.lease_token, job_attempts.worker, job_attempts.outcome, job_attempts.error_type, job_attempts.output
+FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_attempts ON job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
         {},
         {'given': (('id', None), ('lease_token', None))},
-        (('run_id', None), ('lease_token', None)),
+        (('run_id', None), ('lease_token', None), ('worker', None), ('outcome', None), ('error_type', None), ('output', None)),
     ),
     ('finalize.leave', ()): (
         """UPDATE job_runs SET status=given.status, run_at=coalesce(given.run_at, job_runs.run_at), gate='', attempts=given.attempts, locked_by=NULL, host=NULL, locked_until=NULL, lease_token=NULL, heartbeat_at=NULL, failed_at=CASE WHEN (given.event IN ('fail', 'postpone', 'give up')) THEN :at ELSE job_runs.failed_at END, finished_at=CASE WHEN (given.status IN ('succeeded', 'dead', 'cancelled')) THEN :at ELSE job_runs.finished_at END, releases=given.releases, lease_expiries=given.lease_expiries, incompatible_at=CASE WHEN (given.event IN ('postpone') AND job_runs.incompatible_at > :at) THEN :at WHEN (given.event IN ('postpone')) THEN coalesce(job_runs.incompatible_at, :at) ELSE NULL END, error_type=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error_type ELSE job_runs.error_type END, last_error=CASE WHEN (given.event IN ('succeed')) THEN NULL WHEN (given.event IN ('fail', 'postpone', 'give up', 'drop')) THEN given.error ELSE job_runs.last_error END, result=CASE WHEN (given.event IN ('succeed')) THEN given.result ELSE job_runs.result END, output=NULL, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.event') AS event, json_extract(value, '$.status') AS status, json_extract(value, '$.attempts') AS attempts, json_extract(value, '$.releases') AS releases, json_extract(value, '$.lease_expiries') AS lease_expiries, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.result') AS result, json_extract(value, '$.error_type') AS error_type, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",

@@ -29,6 +29,7 @@ from jobrunner.store.dialect.values import UtcTime, now
 from jobrunner.store.schema import job_attempts, job_runs
 from jobrunner.store.statements.holding import LEASE, NO_LOCK, RUNNING, is_held, unlocked
 
+VARIANTS: dict[str, list[tuple[Any, ...]]] = {"succeed": [(False,), (True,)]}
 ONLY_ON = {"succeed": "postgresql", "record_success": "sqlite", "leave_as_succeeded": "sqlite"}
 
 _OF_ATTEMPT = {
@@ -70,16 +71,19 @@ def locked() -> Select[Any]:
     )
 
 
-def applied() -> Select[Any]:
-    """The leases whose attempt was ended by their owner."""
+def ended() -> Select[Any]:
+    """The attempts of these leases that have ended, whoever ended them."""
     columns, given = job_attempts.c, rows("given", LEASE)
     of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
-    return (
-        select(columns.run_id, columns.lease_token)
-        .join_from(given, job_attempts, of_lease)
-        # Recovery also writes the attempt with the name of the owner. In that case the lease was lost.
-        .where(columns.worker == bindparam("worker"), columns.error_type.is_distinct_from(bindparam("expired")))
-    )
+    named = (columns[name] for name in ("run_id", "lease_token", "worker", "outcome", "error_type", "output"))
+    return select(*named).join_from(given, job_attempts, of_lease)
+
+
+def complete() -> Update:
+    """Write the output of attempts that their handlers' own transactions have ended."""
+    columns, given = job_attempts.c, rows("given", LEASE | {"output": _OF_ATTEMPT["output"]})
+    of_lease = and_(columns.run_id == given.c.id, columns.lease_token == given.c.lease_token)
+    return update(job_attempts).where(of_lease).values(output=given.c.output)
 
 
 def record() -> Insert:
@@ -159,11 +163,15 @@ def leave_as_succeeded() -> Update:
     return succeeded.returning(columns.id, columns.job_type, columns.attempts, columns.run_at, columns.has_dependants)
 
 
-def succeed() -> Update:
-    """Both in one statement, for the rows that are free. PostgreSQL only: SQLite cannot write in a WITH."""
+def succeed(waits: bool) -> Update:
+    """Both in one statement. PostgreSQL only: SQLite cannot write in a WITH.
+
+    It skips rows that another transaction has locked. If it ``waits``, it waits for those: a heartbeat locks its rows.
+    """
     columns, given = job_runs.c, rows("given", LEASE | _OF_SUCCESS)
     found = select(columns.id, columns.lease_token, given.c.result.label("given_result"), *_labelled(given))
-    held = unlocked(found.join_from(given, job_runs, is_held(given)))
+    of_leases = found.join_from(given, job_runs, is_held(given))
+    held = of_leases.with_for_update(of=job_runs, key_share=True).cte("held") if waits else unlocked(of_leases)
     names = list(_successful_attempt(given))
     recorded = insert(job_attempts).from_select(names, select(*(held.c[f"new_{name}"] for name in names)))
     return (

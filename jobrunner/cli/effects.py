@@ -1,0 +1,80 @@
+"""effects: what a person does about effects of which it is not known whether they were applied."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.errors import NotFoundError, UsageError
+from jobrunner.jobs.payload import check_payload
+from jobrunner.store import uncertain
+from jobrunner.store.uncertain import Settled
+from jobrunner.text import visible
+
+
+@click.group()
+def effects() -> None:
+    """Show and settle uncertain effects: calls of `ctx.once` that did not end, or ended with an error."""
+
+
+@effects.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(as_json: bool) -> None:
+    """List the effects of which it is not known whether they were applied."""
+    database = session.open_database(environment.load())
+    found = database.read(uncertain.listed)
+    if as_json:
+        render.echo_json([vars(each) for each in found])
+    elif found:
+        render.table(HEADINGS, rows(found))
+    else:
+        click.echo("no effect is uncertain")
+
+
+HEADINGS = ("KEY", "RUN", "TYPE", "ATTEMPT", "SINCE")
+
+
+def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
+    """The cells of a table of effects."""
+    return [[each.key, each.run_id, each.job_type, each.attempt, each.intended_at] for each in found]
+
+
+@effects.command()
+@click.argument("key")
+@click.option(
+    "--applied/--not-applied", "applied", default=None, help="Whether the effect was applied. One of both is needed."
+)
+@click.option("--outcome", metavar="JSON", help="With --applied: what the call would have returned.")
+def settle(key: str, applied: bool | None, outcome: str | None) -> None:
+    """Say what became of an uncertain effect, after you have looked at the other side.
+
+    With --applied it is never called again, and later calls get the outcome. With --not-applied the key is
+    free again, and the next attempt calls. Both are recorded with your name.
+    """
+    if applied is None:
+        raise UsageError("say what became of it: --applied or --not-applied")
+    if outcome is not None and not applied:
+        raise UsageError("an effect that was not applied has no outcome")
+    config = environment.load()
+    given = None if outcome is None else _parsed(outcome, config.payload_limit)
+    database = session.open_database(config)
+    answer = database.write(partial(uncertain.settle, key=key, actor=session.actor(), applied=applied, outcome=given))
+    if answer is Settled.UNKNOWN:
+        raise NotFoundError(f"{answer.value} {visible(key)!r}")
+    if answer is not Settled.DONE:
+        raise NotFoundError(f"the effect {visible(key)!r} is not uncertain: {answer.value}")
+    render.done(f"effect {visible(key)}: {'applied' if applied else 'not applied, and its key is free again'}")
+
+
+def _parsed(text: str, limit_bytes: int) -> Any:
+    try:
+        return check_payload({"outcome": json.loads(text)}, limit_bytes)["outcome"]
+    except (ValueError, RecursionError):
+        raise UsageError("the outcome is not JSON; a text needs quotes: '\"msg-17\"'") from None
+
+
+COMMANDS = (effects,)

@@ -1,0 +1,87 @@
+"""The database connection of a child, for its guarded effects. It is opened on first use."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from jobrunner.errors import UsageError
+from jobrunner.store.database import Connection, Database
+from jobrunner.store.location import locate
+from jobrunner.store.waits import Waits, of_tick
+
+T = TypeVar("T")
+
+
+class ChildDatabase:
+    """One connection for all runs of a child. Any thread may use it; they take turns."""
+
+    def __init__(self, url: str, lease_seconds: float, schema: str | None = None) -> None:
+        self.location = locate(url, schema)
+        self.lease_seconds = lease_seconds
+        self.waits = Waits.of(of_tick(timedelta(seconds=lease_seconds)))
+        self._database = Database(self.location, patience=self.waits)
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._engine: Any = None
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """As ``Database.write``."""
+        with self._in_turn():
+            return self._database.write(work)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """As ``Database.read``."""
+        with self._in_turn():
+            return self._database.read(work)
+
+    def close(self) -> None:
+        """Close the connection. The next use opens a new one."""
+        self._database.close()
+
+    def hit(self, point: str) -> None:
+        """As ``Database.hit``."""
+        self._database.hit(point)
+
+    def engine(self) -> Any:
+        """An engine of SQLAlchemy for handlers that have none of their own."""
+        if self._engine is None:
+            from jobrunner.store.drivers.engine import open_engine
+
+            self._engine = open_engine(self.location, self.waits)
+        return self._engine
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if os.getpid() != self._pid:
+            raise UsageError("a process that the handler has forked cannot use ctx: it would share its connection")
+        with self._lock, self._limited():
+            try:
+                yield
+            except Exception:
+                raise
+            except BaseException:
+                # The handler was stopped in the middle of a statement, so the state of the connection is not known.
+                self._database.close()
+                raise
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Cut each call that takes longer than its limit: nothing else ends a call to a server that does not answer."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(self.waits.call / 8):
+                if self._database.stuck_for() > self.waits.call:
+                    self._database.cut()
+
+        watcher = threading.Thread(target=watch, name="jobrunner-effects", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()

@@ -1,0 +1,56 @@
+"""An effect on a file: it has the old content or the new one, also after a crash or a power cut."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from jobrunner.jobs.effect import NotApplied
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes, *, key: str) -> dict[str, Any]:
+    """Replace a file as a whole: ``ctx.once(key, write_file, path, content, key=key, on_uncertain="repeat")``.
+
+    The content is written and synchronized under a temporary name beside the file, renamed, and the folder is
+    synchronized. Until the rename the file is untouched: an error raises NotApplied. A repeated call with the key
+    removes what an earlier one has left. Text is written as UTF-8. Returns the path, the size and the SHA-256.
+    """
+    target = Path(path).absolute()
+    data = content.encode() if isinstance(content, str) else content
+    begin = f".{target.name}.{hashlib.sha256(key.encode()).hexdigest()[:16]}."
+    # Another name for each call: a handler that lost its lease may still be writing under the same key.
+    temporary = target.with_name(f"{begin}{token_hex(4)}.tmp")
+    try:
+        for left in target.parent.glob(f"{_literal(begin)}*.tmp"):
+            left.unlink(missing_ok=True)
+        _write(temporary, data)
+        os.replace(temporary, target)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise NotApplied(f"{target} was not written: {error.strerror}") from error
+    _synchronize_folder(target.parent)
+    return {"path": str(target), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _write(file: Path, data: bytes) -> None:
+    with open(file, "xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _synchronize_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _literal(text: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in text)
