@@ -72,7 +72,9 @@ class Customer(pydantic.BaseModel):
 
 
 class Custom:
-    pass
+    def __repr__(self) -> str:
+        # Part of the name of a test, which must be the same in each process.
+        return "Custom()"
 
 
 def handler_of(annotation: Any) -> Callable[..., Any]:
