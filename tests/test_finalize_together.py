@@ -153,7 +153,8 @@ def test_a_group_is_written_as_its_members_would_be_alone(store: Store, database
         if case.outcome in ("failed", "crashed", "timed_out", "discarded"):
             expected["failed_at"] = at
         if case.ending.wait is not None or case.outcome == "released":
-            expected["run_at"] = at + (case.ending.wait or timedelta(0))
+            # The turn is that of run_at, since the priority is 0.
+            expected["run_at"] = expected["turn_at"] = at + (case.ending.wait or timedelta(0))
         assert run == expected, name
         assert [row["outcome"] for row in attempts] == ([case.outcome] if case.outcome else []), name
         for row in attempts:

@@ -35,9 +35,13 @@ TABLES = [*metadata.tables, VERSION_TABLE]
 NEEDED_BY = {
     "job_attempts": ["show", "1"],
     "job_definitions": ["tick"],
+    "job_effects": ["effects", "list"],
     "job_events": ["cancel", "1"],
+    "job_gates": [],
     "job_keys": ["enqueue", "echo", "--key", "k"],
+    "job_limits": ["status"],
     "job_locks": ["apply"],
+    "job_parents": [],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
     "job_state": ["tick"],

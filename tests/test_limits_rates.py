@@ -28,6 +28,7 @@ from jobrunner.store.location import locate
 
 CLAIMERS = 20
 SECOND = timedelta(seconds=1)
+SLACK = timedelta(seconds=0.25)
 
 
 def rate(text: str, burst: int | None = None) -> Rate:
@@ -53,7 +54,8 @@ def use_up(stores: list[Store], database: Database, seconds: int) -> None:
     insert_runs(database, 25 * (seconds + 3), "rated")
     at_once(stores, lambda store, host: drain(store, host, [limited], seconds + 0.5))
     begun = [row["started_at"] for row in attempts(database, "rated")]
-    assert all(count <= 25 + 25 * lasted / SECOND for count, lasted in stretches(begun))
+    # The start is noted by a later statement of the claim than the one that asks the rate.
+    assert [(count, lasted) for count, lasted in stretches(begun) if count > 25 + 25 * (lasted + SLACK) / SECOND] == []
     within = [at for at in begun if at <= begun[0] + seconds * SECOND]
     assert len(within) >= 0.95 * (25 + 25 * seconds)
 

@@ -57,7 +57,7 @@ def found(value: Any) -> State:
     return State(
         at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, oldest_due_seconds=None, running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
-        limits=[], ticks=[tick],
+        limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[],
     )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ TABLE = [
     "apply --dry-run",
     "tick -v",
     "status --json",
+    "stats nothing",
+    "effects list",
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",

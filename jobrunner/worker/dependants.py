@@ -22,7 +22,6 @@ def follow(context: TickContext) -> None:
         while (followed := context.database.write(dependants.follow)) and (followed.released or followed.cancelled):
             context.counts["cancelled"] += followed.cancelled
             context.log.info("dependants", released=followed.released, cancelled=followed.cancelled)
-            context.database.hit("dependants.committed")
         if not followed.may_be_more:
             return
         # Another tick that has just ended another parent has them.

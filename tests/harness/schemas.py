@@ -16,6 +16,7 @@ SQLITE_OBJECTS = "SELECT type || ' ' || name AS name FROM sqlite_master WHERE na
 WITH_A_SCHEMA = [
     ["tick"],
     ["status"],
+    ["stats"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],
