@@ -190,7 +190,8 @@ session, scoped, kept = Session(engine), scoped_session(sessionmaker(engine)), [
 
 def cut():
     with psycopg.connect(plain_url, autocommit=True, application_name="") as other:
-        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'app'")
+        sessions = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'app'"
+        other.execute(f"SELECT pg_terminate_backend(pid) {sessions}")
 
 
 @job("ask", max_attempts=1)

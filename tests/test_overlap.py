@@ -11,6 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, postgresql_only
 from harness.invariants import insert_runs
+from harness.locks import wait_for_lock
 from harness.slots import NO_HANDLERS, go_to, utc
 from jobrunner.model import Owner, Policy
 from jobrunner.store import claims
@@ -266,7 +267,7 @@ def test_two_concurrent_claims_take_one_run_of_a_concurrency_key(race: Race, dat
         database.execute("UPDATE job_runs SET run_at = ? WHERE id = ?", [now, older])
         quick = pool.submit(second.write, claim_again)
         # It waits for the first one's outcome, at the index.
-        database.wait_until("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        wait_for_lock(database)
         go_on.set()
         assert [run.lease.run_id for run in slow.result(30).runs] == [newer]
         assert quick.result(30).runs == []
