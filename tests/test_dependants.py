@@ -12,13 +12,13 @@ from harness.idle_ticks import tick
 from harness.invariants import insert_runs
 from harness.limits import claim_all, end
 from harness.plan_calls import KEPT
+from harness.stores import opening
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Policy
 from jobrunner.store import admin, dependants, retention, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dependants import Followed
-from jobrunner.store.location import locate
 
 KNOWN = Policy("append")
 DEAD = AttemptResult(Outcome.DISCARDED, error_type="E", error="no")
@@ -26,15 +26,8 @@ DEAD = AttemptResult(Outcome.DISCARDED, error_type="E", error="no")
 
 @pytest.fixture
 def open_store(database: Database) -> Iterator[Callable[[], Store]]:
-    opened: list[Store] = []
-
-    def open_one() -> Store:
-        opened.append(Store(locate(database.url), patience=timedelta(seconds=5)))
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        each.close()
+    with opening(database, patience_seconds=5) as open_one:
+        yield open_one
 
 
 @pytest.fixture

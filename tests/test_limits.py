@@ -12,6 +12,7 @@ from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
 from harness.limits import at_once, at_work, claim_all, claim_of, declare, drain, end, end_all, most_at_once
 from harness.plan_calls import KEPT, KNOWN, request
+from harness.stores import opening
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Limits, Owner, Policy
@@ -19,7 +20,6 @@ from jobrunner.store import admin, claims, expiries, limits, retention, ticks
 from jobrunner.store.claims import Claim
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
-from jobrunner.store.location import locate
 
 THREE = Policy("capped", limits=Limits(max_running=3))
 BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_running_per_key=1))
@@ -27,15 +27,8 @@ BY_CUSTOMER = Policy("mail", limits=Limits(concurrency_key=("customer",), max_ru
 
 @pytest.fixture
 def open_store(database: Database) -> Iterator[Callable[[], Store]]:
-    opened: list[Store] = []
-
-    def open_one() -> Store:
-        opened.append(Store(locate(database.url), patience=timedelta(seconds=20)))
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        each.close()
+    with opening(database, patience_seconds=20) as open_one:
+        yield open_one
 
 
 @pytest.fixture

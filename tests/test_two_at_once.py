@@ -14,6 +14,7 @@ from harness.invariants import assert_consistent, insert_runs, outcomes, statuse
 from harness.locks import open_transaction
 from harness.plan_calls import KEPT, request
 from harness.statements import before_commits, before_statements
+from harness.stores import opening
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Lease, Owner
@@ -21,7 +22,6 @@ from jobrunner.store import admin, claims, expiries, holding, overlap, retention
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.enqueue_sql import NewRun
-from jobrunner.store.location import locate
 from jobrunner.worker import recovery
 
 LEASE = timedelta(minutes=1)
@@ -31,15 +31,8 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def open_store(database: Database) -> Iterator[Callable[[], Store]]:
     """Connections of jobrunner's own, which wait for a lock no longer than a second."""
-    opened: list[Store] = []
-
-    def open_one() -> Store:
-        opened.append(Store(locate(database.url), patience=timedelta(seconds=1)))
-        return opened[-1]
-
-    yield open_one
-    for each in opened:
-        each.close()
+    with opening(database, patience_seconds=1) as open_one:
+        yield open_one
 
 
 @pytest.fixture

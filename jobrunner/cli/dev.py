@@ -98,8 +98,10 @@ class _Dev:
         if len(self._ticks) < _MOST_TICKS:
             # A session of its own: Ctrl-C reaches only this process, which stops the ticks one by one.
             command = [sys.executable, "-P", "-m", "jobrunner", "tick", "--grace", f"{_GRACE_SECONDS}s"]
-            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-            self._ticks.append(subprocess.Popen(command, text=True, start_new_session=True, **quiet))  # type: ignore[call-overload]
+            null, pipe = subprocess.DEVNULL, subprocess.PIPE
+            self._ticks.append(
+                subprocess.Popen(command, text=True, start_new_session=True, stdin=null, stdout=null, stderr=pipe)
+            )
 
     def _reap(self) -> None:
         for tick in [each for each in self._ticks if each.poll() is not None]:

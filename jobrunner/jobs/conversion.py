@@ -49,6 +49,7 @@ class Converter:
     def decode(self, name: str, value: Any) -> Any:
         """The value for the argument ``name``, made from JSON. Raises PayloadMismatch with the path in the argument."""
         try:
+            # The class of the holder is made at run time, so that the checkers do not know its field.
             return msgspec.convert({"value": value}, self._holder, str_keys=True, dec_hook=_decode).value  # type: ignore[attr-defined]
         except BaseException as error:  # noqa: BLE001 - this makes objects of the application's classes
             raise self._misfit(name, error) from None

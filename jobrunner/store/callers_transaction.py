@@ -25,7 +25,10 @@ _PSYCOPG_PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class CallersTransaction(Connection):
-    """A caller's connection for what is otherwise done on a connection of jobrunner's own."""
+    """A caller's connection for what is otherwise done on a connection of jobrunner's own.
+
+    Only ``execute`` and ``savepoint`` serve here. The caller begins and ends the transaction, so the rest raises.
+    """
 
     def __init__(self, executor: Executor) -> None:
         super().__init__(getattr(executor, "driver", None), Waits.of(COMMAND), Exception)

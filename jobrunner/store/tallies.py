@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeAlias
+from itertools import chain
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from jobrunner.histogram import Bins, merged
 from jobrunner.store.connection import Connection
@@ -53,6 +54,7 @@ class Tally(NamedTuple):
     runs: Bins = ()
 
 
+K = TypeVar("K")
 Tallies: TypeAlias = Mapping[tuple[datetime, Key], Tally]
 
 
@@ -68,6 +70,14 @@ def sum_of(tallies: Iterable[Tally]) -> Tally:
         waits=merged(each.waits for each in listed),
         runs=merged(each.runs for each in listed),
     )
+
+
+def _summed(counted: Iterable[tuple[K, Tally]]) -> dict[K, Tally]:
+    """The sum of the tallies of each key."""
+    together = defaultdict[K, list[Tally]](list)
+    for key, tally in counted:
+        together[key].append(tally)
+    return {key: sum_of(tallies) for key, tallies in together.items()}
 
 
 def fold(connection: Connection) -> bool:
@@ -108,10 +118,7 @@ def count_attempts_of(connection: Connection, run_ids: Collection[int]) -> None:
 
 
 def _by_hour(found: Iterable[Row]) -> dict[tuple[datetime, Key], Tally]:
-    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
-    for row in found:
-        together[row.at, _key_of(row)].append(_of_bins(row))
-    return {key: sum_of(tallies) for key, tallies in together.items()}
+    return _summed(((row.at, _key_of(row)), _of_bins(row)) for row in found)
 
 
 def _of_bins(row: Row) -> Tally:
@@ -158,10 +165,7 @@ def _take(connection: Connection, statement: Prepared, older_than: timedelta, li
 
 
 def _merged(found: Iterable[Row], begin: Callable[[datetime], datetime]) -> dict[tuple[datetime, Key], Tally]:
-    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
-    for row in found:
-        together[begin(row.at), _key_of(row)].append(_tally_of(row))
-    return {key: sum_of(tallies) for key, tallies in together.items()}
+    return _summed(((begin(row.at), _key_of(row)), _tally_of(row)) for row in found)
 
 
 def _key_of(row: Row) -> Key:
@@ -172,17 +176,19 @@ def _tally_of(row: Row) -> Tally:
     return Tally(*(getattr(row, name) for name in Tally._fields))
 
 
+def _tally_or_bins(row: Row) -> Tally:
+    """A row of a statement that also reads attempts which are in no tally yet."""
+    return _of_bins(row) if row.waits is None else _tally_of(row)
+
+
 def _add_to_totals(connection: Connection, found: Iterable[Row]) -> None:
-    together = defaultdict[Key, list[Tally]](list)
-    for row in found:
-        together[_key_of(row)].append(_tally_of(row))
-    if not together:
+    new = _summed((_key_of(row), _tally_of(row)) for row in found)
+    if not new:
         return
-    keys = {"given": [key._asdict() for key in together]}
+    keys = {"given": [key._asdict() for key in new]}
     connection.execute(Prepared("tallies.begin_totals", (connection.database,)), keys)
-    for row in connection.execute(Prepared("tallies.totals_of"), keys):
-        together[_key_of(row)].append(_total_of(row))
-    given = [{**key._asdict(), **sum_of(tallies)._asdict()} for key, tallies in together.items()]
+    stored = ((_key_of(row), _total_of(row)) for row in connection.execute(Prepared("tallies.totals_of"), keys))
+    given = [{**key._asdict(), **tally._asdict()} for key, tally in _summed(chain(new.items(), stored)).items()]
     connection.execute(Prepared("tallies.set_totals"), {"given": given})
 
 
@@ -198,11 +204,8 @@ def now(connection: Connection) -> datetime:
 
 def totals(connection: Connection) -> dict[Key, Tally]:
     """All ends ever, exact. Their longest wait and run are those of the last hours only. Expects any transaction."""
-    together = defaultdict[Key, list[Tally]](list)
-    for row in connection.execute(Prepared("tallies.every_end")):
-        is_live = row.waits is None
-        together[_key_of(row)].append(_of_bins(row) if is_live else _tally_of(row))
-    return {key: sum_of(tallies) for key, tallies in together.items()}
+    found = connection.execute(Prepared("tallies.every_end"))
+    return _summed((_key_of(row), _tally_or_bins(row)) for row in found)
 
 
 def since(connection: Connection, instant: datetime) -> dict[tuple[datetime, Key], Tally]:
@@ -211,7 +214,4 @@ def since(connection: Connection, instant: datetime) -> dict[tuple[datetime, Key
     The hour or day of the instant itself is left out unless it begins with it. Expects any transaction.
     """
     found = connection.execute(Prepared("tallies.since"), {"since": instant})
-    together = defaultdict[tuple[datetime, Key], list[Tally]](list)
-    for row in found:
-        together[row.at, _key_of(row)].append(_of_bins(row) if row.waits is None else _tally_of(row))
-    return {key: sum_of(tallies) for key, tallies in together.items()}
+    return _summed(((row.at, _key_of(row)), _tally_or_bins(row)) for row in found)

@@ -1,0 +1,17 @@
+"""Connections of jobrunner's own, which a test opens one by one."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import timedelta
+
+from harness.database import Database
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+
+
+@contextmanager
+def opening(database: Database, patience_seconds: float) -> Iterator[Callable[[], Store]]:
+    """What opens a connection that waits for a lock no longer than this. All are closed in the end."""
+    with ExitStack() as opened:
+        patience = timedelta(seconds=patience_seconds)
+        yield lambda: opened.enter_context(closing(Store(locate(database.url), patience=patience)))
