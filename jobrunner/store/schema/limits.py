@@ -1,0 +1,99 @@
+"""What a run may have to wait for: keys, locks, limits, gates and other runs."""
+
+from __future__ import annotations
+
+from sqlalchemy import CheckConstraint, Column, Integer, Table, text
+
+from jobrunner.store.dialect.values import BigKey, Seconds, UtcTime, short_text
+from jobrunner.store.schema.base import metadata, partial
+
+job_keys = Table(
+    "job_keys",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("idempotency_key", short_text(500), primary_key=True),
+    # No foreign key, because the key is kept longer than its run. NULL only inside the transaction that inserts it.
+    Column("run_id", BigKey),
+    # When that run was created.
+    Column("created_at", UtcTime, nullable=False),
+)
+
+# For PostgreSQL: what only one transaction may do at a time, it does with the lock on the row of that name. An advisory
+# lock could be taken by any role that may connect.
+job_locks = Table("job_locks", metadata, Column("name", short_text(300), primary_key=True))
+
+# One row for each job type that has or had a limit, or a scope of its keys. An enqueue of a limited type locks its row
+# (see backpressure.py).
+job_types = Table(
+    "job_types",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    # NULL: no limit.
+    Column("max_waiting", BigKey),
+    Column("when_full", short_text(20), nullable=False),
+    Column("dropped", BigKey, nullable=False, server_default="0"),
+    # When the last run was dropped.
+    Column("dropped_at", UtcTime),
+    # How long a key stays taken: see ``model.Policy``.
+    Column("key_scope", short_text(20), nullable=False, server_default="forever"),
+    Column("key_window", Seconds),
+    Column("updated_at", UtcTime, nullable=False),
+    CheckConstraint("max_waiting > 0", name="limit"),
+    CheckConstraint("when_full IN ('refuse', 'drop')", name="when_full"),
+    CheckConstraint(
+        "key_scope IN ('forever', 'active', 'window') AND (key_scope = 'window') = (key_window IS NOT NULL)"
+        " AND key_window BETWEEN 0.000001 AND 316224000",
+        name="key_scope",
+    ),
+)
+
+# One row for each job type with limits over all hosts, with the limits that were declared last, for those who do not
+# know the code. A claim of the type locks the row. ``spent_until`` is the state of the rate (``rates.py``).
+job_limits = Table(
+    "job_limits",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("max_running", Integer),
+    Column("rate", short_text(50)),
+    Column("burst", Integer),
+    Column("concurrency_key", short_text(1000)),
+    Column("max_running_per_key", Integer),
+    Column("rate_per_key", short_text(50)),
+    Column("burst_per_key", Integer),
+    Column("spent_until", UtcTime),
+    # When the rate allows the next runs; and when a claim last asked.
+    Column("opens_at", UtcTime),
+    Column("asked_at", UtcTime),
+)
+
+# What runs of a limited type wait behind: one gate for each key, or one for the type. ``turn_at`` is that of the first
+# waiting run; NULL: none waits.
+job_gates = Table(
+    "job_gates",
+    metadata,
+    Column("job_type", short_text(200), primary_key=True),
+    Column("gate", short_text(300), primary_key=True),
+    Column("turn_at", UtcTime),
+    Column("spent_until", UtcTime),
+    Column("opens_at", UtcTime),
+)
+_WAITED_AT = text("turn_at IS NOT NULL")
+partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAITED_AT)
+partial(
+    "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
+)
+
+# A run waits for the end of each of its parents. The trigger of dialect/parents.py writes ``parent_status`` then. When
+# that was acted on the row is deleted, so that a parent can be pruned.
+job_parents = Table(
+    "job_parents",
+    metadata,
+    # No foreign keys, because each run that is pruned would be looked up here.
+    Column("parent_id", BigKey, primary_key=True),
+    Column("run_id", BigKey, primary_key=True, index=True),
+    Column("on_failure", short_text(20), nullable=False),
+    Column("parent_status", short_text(20)),
+    CheckConstraint("on_failure IN ('cancel', 'run')", name="on_failure"),
+)
+IS_ENDED = text("parent_status IS NOT NULL")
+partial("job_parents_ended", job_parents.c.run_id, where=IS_ENDED)
