@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jobrunner.application.enqueueing import Enqueued, Entry, enqueue, enqueue_many
+    from jobrunner.application.enqueueing_async import enqueue_async, enqueue_many_async
+    from jobrunner.application.grouping import group
+    from jobrunner.application.middleware import after_run, around_run, before_run
+    from jobrunner.application.migration import migrate
+    from jobrunner.application.registry import job
     from jobrunner.backoff import exponential, fixed, polynomial, waits
     from jobrunner.effects.files import write_file
     from jobrunner.effects.webhooks import post_webhook
-    from jobrunner.enqueueing import Enqueued, Entry, enqueue, enqueue_many
-    from jobrunner.enqueueing_async import enqueue_async, enqueue_many_async
     from jobrunner.errors import KeyTaken, QueueFull, TransactionTooLong
-    from jobrunner.grouping import group
     from jobrunner.jobs.context import Context
     from jobrunner.jobs.effect import Effect, EffectInProgress, NotApplied, UncertainEffect
     from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
-    from jobrunner.middleware import after_run, around_run, before_run
-    from jobrunner.migration import migrate
-    from jobrunner.registry import job
     from jobrunner.schedules.declare import Schedule
 
 __version__ = "0.1.0"
@@ -59,14 +59,14 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("exponential", "fixed", "polynomial", "waits"), "backoff"),
     "Context": "jobs.context",
-    **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "enqueueing"),
-    **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "enqueueing_async"),
+    **dict.fromkeys(("Enqueued", "Entry", "enqueue", "enqueue_many"), "application.enqueueing"),
+    **dict.fromkeys(("enqueue_async", "enqueue_many_async"), "application.enqueueing_async"),
     **dict.fromkeys(("Effect", "EffectInProgress", "NotApplied", "UncertainEffect"), "jobs.effect"),
     **dict.fromkeys(("KeyTaken", "QueueFull", "TransactionTooLong"), "errors"),
-    "group": "grouping",
-    **dict.fromkeys(("after_run", "around_run", "before_run"), "middleware"),
-    "job": "registry",
-    "migrate": "migration",
+    "group": "application.grouping",
+    **dict.fromkeys(("after_run", "around_run", "before_run"), "application.middleware"),
+    "job": "application.registry",
+    "migrate": "application.migration",
     "post_webhook": "effects.webhooks",
     "write_file": "effects.files",
     "Schedule": "schedules.declare",

@@ -18,9 +18,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
-from jobrunner import Context, errors, lifecycle, registry
+from jobrunner import Context, errors, lifecycle
+from jobrunner.application import registry
+from jobrunner.application.enqueueing import Enqueued
 from jobrunner.cli.program import cli
-from jobrunner.enqueueing import Enqueued
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.lifecycle import Event, Status
 from jobrunner.settings import config, toml_file

@@ -16,7 +16,8 @@ import jobrunner as library
 from harness import Database, SQLiteDatabase, postgresql_only
 from harness.async_connections import KINDS, Opened
 from harness.backpressure import limit
-from jobrunner import Context, Entry, KeyTaken, QueueFull, job, own_connections, registry
+from jobrunner import Context, Entry, KeyTaken, QueueFull, job
+from jobrunner.application import own_connections, registry
 from jobrunner.errors import BadPayload, DatabaseUnavailable, UsageError
 from jobrunner.jobs import policy
 

@@ -14,12 +14,12 @@ from sqlalchemy.orm import Session
 
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.database import Row
-from jobrunner import registry
-from jobrunner.enqueueing import Entry, enqueue, enqueue_many
+from jobrunner.application import registry
+from jobrunner.application.enqueueing import Entry, enqueue, enqueue_many
+from jobrunner.application.registry import job
 from jobrunner.errors import BadPayload, UsageError
 from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
-from jobrunner.registry import job
 
 # More than one statement takes.
 MANY = 2_300

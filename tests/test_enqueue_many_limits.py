@@ -11,7 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, wait_for
 from harness.backpressure import answer_of, dropped, limit, start, waiting
-from jobrunner.enqueueing import Entry, enqueue, enqueue_many
+from jobrunner.application.enqueueing import Entry, enqueue, enqueue_many
 from jobrunner.errors import QueueFull
 
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from harness import Database, SQLiteDatabase
-from jobrunner import enqueueing
+from jobrunner.application import enqueueing
 from jobrunner.errors import BadPayload, ConfigurationError
 
 WRONG_FOR_A_TICK = {"LEASE": "nonsense", "CONCURRENCY": "0", "DATABSE_URL": "x", "LINGER": "1y"}

@@ -15,7 +15,8 @@ from sqlalchemy import create_engine, event
 import jobrunner as library
 from harness import App, Commands, Database, PostgresDatabase, SQLiteDatabase, postgresql_only, sqlite_only, wait_for
 from harness.at_work import running
-from jobrunner import Entry, KeyTaken, job, registry
+from jobrunner import Entry, KeyTaken, job
+from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context

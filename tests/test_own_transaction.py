@@ -17,7 +17,8 @@ import jobrunner as package
 from harness import Database, PostgresDatabase, SQLiteDatabase, pages, postgresql_only, sqlite_only
 from harness.effects import LostRun, close_all, effects_of
 from harness.invariants import outcomes
-from jobrunner import Context, HandlerStopped, TransactionTooLong, registry
+from jobrunner import Context, HandlerStopped, TransactionTooLong
+from jobrunner.application import registry
 from jobrunner.effects.run import RunEffects
 from jobrunner.errors import BadPayload, UsageError
 

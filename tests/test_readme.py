@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, select
 
 from harness import Database, pages
-from jobrunner import registry
+from jobrunner.application import registry
 from jobrunner.lifecycle import Status
 
 ROOT = Path(__file__).parent.parent

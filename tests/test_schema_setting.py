@@ -20,7 +20,7 @@ from harness.async_connections import KINDS
 from harness.idle_ticks import quiet_hour, tick
 from harness.listening_ticks import linger, stop, wait_for_success
 from harness.schemas import WITH_A_SCHEMA, objects
-from jobrunner import enqueueing, own_connections
+from jobrunner.application import enqueueing, own_connections
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store import idle, raw_driver

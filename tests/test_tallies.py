@@ -12,12 +12,12 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
-from jobrunner.histogram import quantile
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store import tallies
 from jobrunner.store.admin import cancel, discard
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
+from jobrunner.store.histogram import quantile
 from jobrunner.store.location import locate
 from jobrunner.store.tallies import Key, Tally
 

@@ -20,7 +20,8 @@ from sqlalchemy.orm import Session
 import jobrunner
 from harness import App, Database, PostgresDatabase, SQLiteDatabase, postgresql_only
 from harness.handlers_rows import queue
-from jobrunner import Context, Discard, Retry, Snooze, enqueueing, registry
+from jobrunner import Context, Discard, Retry, Snooze
+from jobrunner.application import enqueueing, registry
 from jobrunner.errors import PayloadMismatch, UsageError
 from jobrunner.testing import Jobs, context
 
@@ -292,10 +293,10 @@ def test_kit_works_in_the_schema_that_is_set(kind: str, database: Database, monk
 
 
 def test_plugin_adds_nothing_to_tests_that_do_not_use_it() -> None:
-    program = "import sys, pytest; before = set(sys.modules); import jobrunner.pytest_plugin; "
+    program = "import sys, pytest; before = set(sys.modules); import jobrunner.contrib.pytest_plugin; "
     program += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["jobrunner", "jobrunner.pytest_plugin"]
+    assert done.stdout.split() == ["jobrunner", "jobrunner.contrib", "jobrunner.contrib.pytest_plugin"]
 
 
 def timed(call: Callable[[], object]) -> float:

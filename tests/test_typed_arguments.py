@@ -11,8 +11,9 @@ import pytest
 
 from harness import App, Commands, Database, SQLiteDatabase, typed_jobs
 from harness.handlers_rows import queue
-from jobrunner import enqueue, registry
-from jobrunner.enqueueing import Entry
+from jobrunner import enqueue
+from jobrunner.application import registry
+from jobrunner.application.enqueueing import Entry
 from jobrunner.errors import PayloadMismatch
 from jobrunner.jobs import policy
 

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from harness import Database, SQLiteDatabase
-from jobrunner import Context, job, registry
+from jobrunner import Context, job
+from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, PayloadMismatch, UsageError
 from jobrunner.jobs import policy
 

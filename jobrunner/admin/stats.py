@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobrunner.histogram import Bins, quantile
 from jobrunner.lifecycle import FINISHED, Status
 from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
+from jobrunner.store.histogram import Bins, quantile
 from jobrunner.store.tallies import Key, Tally, sum_of
 
 

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import click
 
+from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, render, session, streams
 from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
-from jobrunner.enqueueing import new_run
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.policy import choice

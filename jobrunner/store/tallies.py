@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from jobrunner.histogram import Bins, merged
 from jobrunner.store.connection import Connection
+from jobrunner.store.histogram import Bins, merged
 from jobrunner.store.statement import Prepared, Row
 
 MOST_FOLDED = 20_000

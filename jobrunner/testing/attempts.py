@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from jobrunner import clock, middleware
+from jobrunner import clock
+from jobrunner.application import middleware
+from jobrunner.application.registry import Job
 from jobrunner.children.inside import reports
 from jobrunner.children.inside.reports import Progress
 from jobrunner.children.messages import Progress as ProgressMessage
@@ -19,7 +21,6 @@ from jobrunner.errors import PayloadMismatch
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
 from jobrunner.model import ClaimedRun
-from jobrunner.registry import Job
 
 
 def context(

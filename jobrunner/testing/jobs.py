@@ -11,11 +11,11 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, overload
 
+from jobrunner.application.registry import Job, registered
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import BadPayload, UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import ClaimedRun, Owner
-from jobrunner.registry import Job, registered
 from jobrunner.settings import config
 from jobrunner.store import callers_transaction, claims, finalize, holding, kit
 from jobrunner.store.callers_transaction import joined

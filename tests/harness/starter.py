@@ -33,7 +33,7 @@ sys.path.pop()
 
 LONGEST_REQUEST_BYTES = 1 << 20
 # No command imports these.
-_OF_APPLICATIONS = ("jobrunner._alembic", "jobrunner.contrib", "jobrunner.pytest_plugin", "jobrunner.testing")
+_OF_APPLICATIONS = ("jobrunner._alembic", "jobrunner.contrib", "jobrunner.testing")
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
 

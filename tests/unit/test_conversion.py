@@ -17,7 +17,7 @@ import pydantic
 import pytest
 
 from harness import typed_jobs
-from jobrunner import registry
+from jobrunner.application import registry
 from jobrunner.errors import BadPayload, ConfigurationError, PayloadMismatch
 from jobrunner.jobs import policy, signature
 from jobrunner.jobs.context import Context

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobrunner.histogram import BINS, BOUNDS_SECONDS, bin_of, merged, quantile
+from jobrunner.store.histogram import BINS, BOUNDS_SECONDS, bin_of, merged, quantile
 
 durations = st.lists(st.floats(0, 1e6), min_size=1, max_size=50)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobrunner import Context, Schedule, job, registry
+from jobrunner import Context, Schedule, job
+from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.model import Declaration, SlotPolicy
 from jobrunner.schedules import declare

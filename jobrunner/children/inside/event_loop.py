@@ -17,7 +17,9 @@ import weakref
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
-from jobrunner import clock, failpoints, middleware
+from jobrunner import clock, failpoints
+from jobrunner.application import middleware
+from jobrunner.application.registry import registered
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
@@ -36,7 +38,6 @@ from jobrunner.children.messages import (
 from jobrunner.children.messages import Output as OutputMessage
 from jobrunner.children.output import TAIL_BYTES
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
-from jobrunner.registry import registered
 
 _OUTPUT_EVERY_SECONDS = 0.1
 _LINE_BYTES = 1024

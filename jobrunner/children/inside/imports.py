@@ -8,11 +8,11 @@ import sys
 import traceback
 from typing import Any
 
+from jobrunner.application.registry import registered
 from jobrunner.children.inside.reports import Send, text_of
 from jobrunner.children.messages import Hello, ImportFailed, Importing, Ready
 from jobrunner.errors import BadPayload, ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload import check_match
-from jobrunner.registry import registered
 
 
 def import_handlers(hello: Hello, send: Send) -> Ready | ImportFailed:

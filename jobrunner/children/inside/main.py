@@ -21,7 +21,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from jobrunner import clock, failpoints, middleware
+from jobrunner import clock, failpoints
+from jobrunner.application import middleware
+from jobrunner.application.registry import Job, registered
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
@@ -42,7 +44,6 @@ from jobrunner.children.messages import (
 )
 from jobrunner.children.tokens import BadToken, Tokens
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
-from jobrunner.registry import Job, registered
 
 _PR_SET_PDEATHSIG = 1
 _MOST_CLOSED_IN_A_ROW = 2

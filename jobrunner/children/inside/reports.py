@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from jobrunner import clock
+from jobrunner.application.registry import Job
 from jobrunner.children.frames import framed
 from jobrunner.children.inside.own_work import OwnWork
 from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun
@@ -21,7 +22,6 @@ from jobrunner.errors import BadPayload, PayloadMismatch
 from jobrunner.jobs import payload
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.outcomes import Discard, Retry, Snooze
-from jobrunner.registry import Job
 
 _TRACEBACK_CHARACTERS = 32_000
 _MESSAGE_CHARACTERS = 10_000

@@ -24,13 +24,13 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 import jobrunner
+from jobrunner.application.registry import Job, registered
 from jobrunner.contrib.django import conf
 from jobrunner.errors import UsageError
 from jobrunner.jobs.context import Context
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 from jobrunner.jobs.policy import make_policy
 from jobrunner.lifecycle import Outcome, Status
-from jobrunner.registry import Job, registered
 from jobrunner.store import queries
 from jobrunner.store.callers_transaction import joined
 from jobrunner.store.queries import Attempt, Run

@@ -28,10 +28,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from jobrunner.histogram import BOUNDS_SECONDS
 from jobrunner.store.dialect.counting import hour_of, oldest_transaction, own_transaction, seconds_between
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, UtcTime, later, now
+from jobrunner.store.histogram import BOUNDS_SECONDS
 from jobrunner.store.schema import job_attempts, job_runs, job_state, job_tallies, job_totals
 
 VARIANTS: dict[str, list[tuple[Any, ...]]] = {"begin_totals": [("postgresql",), ("sqlite",)]}

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from jobrunner import backoff
+from jobrunner.application.with_options import JobWithOptions
 from jobrunner.backoff import Backoff
 from jobrunner.durations import Duration
 from jobrunner.errors import ConfigurationError, UsageError
@@ -31,11 +32,10 @@ from jobrunner.model import (
     Taken,
     WhenFull,
 )
-from jobrunner.with_options import JobWithOptions
 
 if TYPE_CHECKING:
-    from jobrunner.enqueueing import Enqueued, Entry, Transaction
-    from jobrunner.enqueueing_async import AsyncTransaction
+    from jobrunner.application.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.application.enqueueing_async import AsyncTransaction
     from jobrunner.schedules.declare import Schedules
 
 P = ParamSpec("P")
@@ -158,7 +158,7 @@ class Job(Generic[P, R]):
         Each payload is checked against the handler's signature before anything is sent. Raises BadPayload with the
         index of the bad one, or QueueFull if ``max_waiting`` does not allow all of them.
         """
-        from jobrunner.enqueueing import enqueue_many
+        from jobrunner.application.enqueueing import enqueue_many
 
         return enqueue_many(
             transaction,
@@ -183,7 +183,7 @@ class Job(Generic[P, R]):
         taken: Taken = "existing",
     ) -> list[Enqueued]:
         """Enqueue a run of this handler for each payload, on a connection of an event loop; see ``enqueue_many``."""
-        from jobrunner.enqueueing_async import enqueue_many_async
+        from jobrunner.application.enqueueing_async import enqueue_many_async
 
         return await enqueue_many_async(
             transaction,

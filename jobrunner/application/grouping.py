@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from jobrunner.application.with_options import JobWithOptions
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.model import OnFailure
-from jobrunner.with_options import JobWithOptions
 
 if TYPE_CHECKING:
-    from jobrunner.registry import Job
+    from jobrunner.application.registry import Job
 
 P = ParamSpec("P")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from jobrunner.application.enqueueing import Enqueued, Entry, Work, many_runs, one_run, schema_of_ours
+from jobrunner.application.own_connections import own_connections
 from jobrunner.durations import Duration
-from jobrunner.enqueueing import Enqueued, Entry, Work, many_runs, one_run, schema_of_ours
 from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
-from jobrunner.own_connections import own_connections
 from jobrunner.store.async_callers import AsyncTransaction, async_connection_of_caller
 from jobrunner.store.callers import connection_of_caller
 from jobrunner.store.connection import Executor

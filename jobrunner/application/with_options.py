@@ -16,8 +16,8 @@ from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
 
 if TYPE_CHECKING:
-    from jobrunner.enqueueing import Enqueued, Entry, Transaction
-    from jobrunner.enqueueing_async import AsyncTransaction
+    from jobrunner.application.enqueueing import Enqueued, Entry, Transaction
+    from jobrunner.application.enqueueing_async import AsyncTransaction
 
 P = ParamSpec("P")
 
@@ -47,7 +47,7 @@ class JobWithOptions(Generic[P]):
         The arguments are first checked against the handler's signature. Raises BadPayload, or QueueFull if
         ``max_waiting`` is reached.
         """
-        from jobrunner.enqueueing import enqueue
+        from jobrunner.application.enqueueing import enqueue
 
         return enqueue(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
 
@@ -55,7 +55,7 @@ class JobWithOptions(Generic[P]):
         self, transaction: AsyncTransaction | None, /, *args: P.args, **kwargs: P.kwargs
     ) -> Enqueued:
         """Enqueue a run with these options on a connection of an event loop; see ``jobrunner.enqueue_async``."""
-        from jobrunner.enqueueing_async import enqueue_async
+        from jobrunner.application.enqueueing_async import enqueue_async
 
         return await enqueue_async(transaction, self.job_type, self.payload_of(*args, **kwargs), **self._options())
 
@@ -73,7 +73,7 @@ class JobWithOptions(Generic[P]):
 
     def entry(self, /, *args: P.args, **kwargs: P.kwargs) -> Entry:
         """A run with these arguments and options for ``handler.enqueue_many``; nothing is enqueued yet."""
-        from jobrunner.enqueueing import Entry
+        from jobrunner.application.enqueueing import Entry
 
         if self.after is not None:
             raise UsageError("enqueue_many takes no after: enqueue a run that waits for others by itself")
