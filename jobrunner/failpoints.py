@@ -50,6 +50,9 @@ EFFECT_POINTS = (
 )
 """In a child, around the call of a guarded effect and at the end of a handler's own transaction."""
 
+NOTICE_POINTS = ("notices.taken", "notices.sent")
+"""At the end of a tick: when no other tick tells what this one has taken; and when it has told it."""
+
 _wanted = os.environ.get("JOBRUNNER_FAULT", "")
 
 

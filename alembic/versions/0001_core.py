@@ -85,6 +85,7 @@ CREATE TABLE {schema}job_runs (
   cancel_requested_at {time},
   failed_at {time},
   finished_at {time},
+  told_at {time},
   releases INTEGER NOT NULL DEFAULT 0,
   lease_expiries INTEGER NOT NULL DEFAULT 0,
   incompatible_at {time},
@@ -124,6 +125,8 @@ CREATE INDEX job_runs_gated ON {schema}job_runs (job_type, gate)
   WHERE lease_token IS NOT NULL AND gate <> '';
 CREATE INDEX job_runs_lease ON {schema}job_runs (host, id) WHERE status = 'running';
 CREATE INDEX job_runs_finished ON {schema}job_runs (status, finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX job_runs_untold ON {schema}job_runs (finished_at)
+  WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1;
 CREATE TABLE {schema}job_keys (
   job_type VARCHAR(200) NOT NULL,
   idempotency_key VARCHAR(500) NOT NULL,
@@ -281,6 +284,32 @@ CREATE TABLE {schema}job_totals (
   updated_at {time} NOT NULL,
   CONSTRAINT job_totals_pkey PRIMARY KEY (job_type, outcome, status)
 ){storage};
+CREATE TABLE {schema}job_notices (
+  id {identity},
+  at {time} NOT NULL,
+  event VARCHAR(20) NOT NULL,
+  job_type VARCHAR(200) NOT NULL,
+  schedule VARCHAR(200) NOT NULL,
+  receiver VARCHAR(100) NOT NULL,
+  runs {key} NOT NULL,
+  detail {json} NOT NULL,
+  is_open INTEGER NOT NULL,
+  seen_to {key} NOT NULL DEFAULT 0,
+  tries INTEGER NOT NULL DEFAULT 0,
+  claimed_at {time},
+  claimed_by VARCHAR(300),
+  settled_at {time},
+  outcome VARCHAR(20),
+  error TEXT,
+  CONSTRAINT job_notices_event CHECK (event IN ('dead', 'late', 'recovered')),
+  CONSTRAINT job_notices_settled CHECK ((settled_at IS NULL) = (outcome IS NULL))
+){storage};
+CREATE INDEX job_notices_at ON {schema}job_notices (at);
+CREATE INDEX job_notices_unsettled ON {schema}job_notices (id) WHERE settled_at IS NULL;
+CREATE INDEX job_notices_failed ON {schema}job_notices (settled_at) WHERE outcome <> 'sent';
+CREATE INDEX job_notices_open ON {schema}job_notices (job_type, schedule) WHERE is_open = 1;
+CREATE UNIQUE INDEX job_notices_late ON {schema}job_notices (job_type, schedule, receiver)
+  WHERE is_open = 1 AND event = 'late';
 """
 
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
@@ -348,6 +377,7 @@ CREATE VIEW {schema}job_stuck AS
 """
 
 NAMES = (
+    "notices",
     "effects",
     "totals",
     "tallies",

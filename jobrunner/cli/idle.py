@@ -103,7 +103,7 @@ def _tick(given: dict[str, str]) -> bool:
         log = PlainLog(config.log)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
-    answer = idle.was_idle(url, config.schema, config.host, worker, jobrunner.__version__)
+    answer = idle.was_idle(url, config.schema, config.host, worker, jobrunner.__version__, config.notify)
     if not answer:
         _is_due = config if answer is False else None
         return False

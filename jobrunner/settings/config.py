@@ -16,6 +16,7 @@ from jobrunner.settings.reader import SettingsReader
 
 if TYPE_CHECKING:
     from jobrunner.jobs.commands import Command
+    from jobrunner.settings.notify import Notify
     from jobrunner.settings.toml_file import JobFile
 
 _FILE_NAME = "jobrunner.toml"
@@ -28,12 +29,14 @@ class Config(NamedTuple):
 
     ``schema`` is the schema of PostgreSQL that holds our tables; None: the server's search path decides.
 
-    ``commands`` are the job types of the configuration file, by name. ``state_dir`` None: see ``state_folder``.
+    ``commands`` are the job types of the configuration file, by name. ``notify`` None: nobody is told of anything.
+    ``state_dir`` None: see ``state_folder``.
     A tuple and not a dataclass, whose import alone costs as much as starting Python (docs/adr/0013-idle-tick.md).
     """
 
     file: Path | None
     commands: Mapping[str, Command]
+    notify: Notify | None
     database_url: str | None
     schema: str | None
     imports: tuple[str, ...]
@@ -66,6 +69,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
     config = Config(
         file=None if file is None else file.path,
         commands={} if file is None else file.commands,
+        notify=None if file is None or file.notify is None else _notify(file.path, file.notify),
         database_url=_database_url(reader, environ),
         schema=_schema(reader),
         imports=tuple(name.strip() for name in reader.text("import").split(",") if name.strip()),
@@ -134,6 +138,15 @@ def _database_url(reader: SettingsReader, environ: Mapping[str, str]) -> str | N
 
 def _payload_limit(reader: SettingsReader) -> int:
     return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, payload.LARGEST_LIMIT_BYTES)
+
+
+def _notify(file: Path, table: Mapping[str, Any]) -> Notify:
+    from jobrunner.settings import notify
+
+    try:
+        return notify.read(table, file.parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error}") from None
 
 
 def _check_lease(lease: timedelta) -> None:

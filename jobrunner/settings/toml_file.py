@@ -45,12 +45,13 @@ _SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """The content of one file, by name. ``settings`` are not checked yet: ``SettingsReader`` does that."""
+    """The content of one file, by name. ``settings`` and ``notify`` are not checked yet: ``config`` does that."""
 
     path: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     schedules: Mapping[str, FiledSchedule] = field(default_factory=dict)
+    notify: Mapping[str, Any] | None = None
 
 
 def read(path: Path) -> JobFile:
@@ -120,7 +121,7 @@ def _check_numbers(value: object, key: str = "") -> None:
 
 def _parse(path: Path, data: dict[str, Any]) -> JobFile:
     top = TableReader("", data)
-    settings: dict[str, Any] = top.take("settings", dict) or {}
+    settings, notify = (top.take(name, dict) for name in ("settings", "notify"))
     jobs: dict[str, Any] = top.take("jobs", dict) or {}
     tables: dict[str, Any] = top.take("schedules", dict) or {}
     top.close()
@@ -138,7 +139,7 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
             raise ConfigurationError(f"schedules.{name}: the schedule of {where} has that name; choose another")
         schedules[name] = named_schedule(name, reader)
         reader.close()
-    return JobFile(path, settings, found, schedules)
+    return JobFile(path, settings or {}, found, schedules, notify)
 
 
 def _reader(kind: str, name: str, table: object) -> TableReader:

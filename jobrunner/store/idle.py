@@ -6,12 +6,31 @@ the full tick does the work and reports errors.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
 from jobrunner.store import raw_driver
-from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, VERSION_TABLE
+from jobrunner.store.versions import CODE_LEVEL, SCHEMA_REVISION, UNTOLD, VERSION_TABLE
+
+if TYPE_CHECKING:
+    from jobrunner.settings.notify import Notify
+
+_QUOTABLE = re.compile(r"[\w.:-]+", re.ASCII)
+_OLDEST_DEATH = 144
+"""Of ten minutes: a day, as ``notices`` has it."""
 
 
-def statement(words: dict[str, str]) -> str:
-    """The statement that inserts a closed tick if the schema is ours, nothing is due, and no tick must prune."""
+class Unquotable(Exception):
+    """A name of the hooks cannot be written into a statement. The full tick does the work."""
+
+
+def statement(words: dict[str, str], notify: Notify | None = None) -> str:
+    """The statement that inserts a closed tick if the schema is ours, nothing is due, and no tick must prune.
+
+    With hooks, also only if nobody is to be told anything.
+    """
     given, now, ten_minutes, schema = (words[each] for each in ("given", "now", "ten_minutes", "schema"))
     # As in ticks.is_anything_due, it asks for the earliest run: to find any run the planner would scan all. And
     # ``releases >= 0`` is the condition of the index that serves it.
@@ -25,15 +44,45 @@ WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
   AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
   AND pruned_at > {now} - {ten_minutes} AND pruned_at <= {now} + {ten_minutes}
-"""  # noqa: S608 - only our own words
+{"" if notify is None else _nobody_to_tell(words, notify)}"""  # noqa: S608 - only our own words
 
 
-def was_idle(url: str, schema: str | None, host: str, worker: str, version: str) -> bool | None:
+def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
+    now, ten_minutes, schema = (words[each] for each in ("now", "ten_minutes", "schema"))
+    # Also what a killed tick has taken: it is recorded as lost.
+    text = f"""
+  AND NOT EXISTS (SELECT id FROM {schema}job_notices WHERE settled_at IS NULL
+    AND (claimed_at IS NULL OR claimed_at <= {now} - {ten_minutes}) AND receiver IN ({_quoted(notify.receivers)}))"""  # noqa: S608
+    of_all, types, schedules = notify.tells_of_dead()
+    if of_all or types or schedules:
+        ids = f"SELECT id FROM {schema}job_definitions WHERE name IN ({_quoted(schedules)})"  # noqa: S608
+        of_these = f"AND (job_type IN ({_quoted(types)}) OR definition_id IN ({ids}))"
+        text += f"""
+  AND NOT EXISTS (SELECT id FROM {schema}job_runs WHERE {UNTOLD}
+    AND finished_at > {now} - {ten_minutes} * {_OLDEST_DEATH} {"" if of_all else of_these})"""  # noqa: S608
+    if (least := notify.least_late()) is not None:
+        text += f"""
+  AND (SELECT min(run_at) FROM {schema}job_runs WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = ''
+    AND run_at < {now} - {ten_minutes} * {least.total_seconds() / 600!r}) IS NULL"""  # noqa: S608
+    return text
+
+
+def _quoted(names: Iterable[str]) -> str:
+    listed = list(names)
+    if not all(_QUOTABLE.fullmatch(each) for each in listed):
+        raise Unquotable
+    # An empty list is no SQL on PostgreSQL; no name is empty.
+    return ", ".join(f"'{each}'" for each in listed or [""])
+
+
+def was_idle(
+    url: str, schema: str | None, host: str, worker: str, version: str, notify: Notify | None = None
+) -> bool | None:
     """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run.
 
     None means that it must, too, but that the database did not say so.
     """
     try:
-        return raw_driver.change(url, schema, statement, (host, worker, version)) == 1
+        return raw_driver.change(url, schema, partial(statement, notify=notify), (host, worker, version)) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions, uncertain
+from jobrunner.store import definitions, notices, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
 from jobrunner.store.limits_view import RunningLimit, running_limits
+from jobrunner.store.notices import Unsent
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.uncertain import OpenEffect
 from jobrunner.store.views import job_claimable
 
+_UNSENT_SINCE = timedelta(days=1)
 MOST_COUNTED = 100_000
 """Runs of one status that are counted for the overview. Beside a long history a full count would take seconds."""
 
@@ -126,6 +128,7 @@ class State:
     uncertain: int
     uncertain_effects: list[OpenEffect]
     ticks: list[Tick]
+    unsent_notices: list[Unsent]
 
 
 def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> State:
@@ -151,6 +154,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         uncertain=uncertain.count(connection),
         uncertain_effects=uncertain.listed(connection, newest),
         ticks=_last_ticks(connection),
+        unsent_notices=notices.unsent(connection, _UNSENT_SINCE, newest),
     )
 
 

@@ -9,3 +9,6 @@ CODE_LEVEL = 1
 VERSION_TABLE = "job_schema_version"
 RUNNING_KEY = "job_runs_key_running"
 """The unique index that keeps two runs with one concurrency key from being at work at once."""
+
+UNTOLD = "CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1"
+"""The condition of the index of the dead runs of which no hook was told. A CASE, so that no other index serves it."""

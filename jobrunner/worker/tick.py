@@ -21,6 +21,7 @@ from jobrunner.worker.counting import count_ends
 from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
+from jobrunner.worker.noticing import note_late, tell
 from jobrunner.worker.processes import TickProcesses
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
@@ -74,6 +75,8 @@ class Tick:
             problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
         count_ends(self._context)
         self._close(tick_id, problem)
+        # Last, because a receiver may take its time.
+        tell(self._context)
         reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(
             "tick",
@@ -89,6 +92,7 @@ class Tick:
     def _work(self, tick_id: int) -> None:
         context = self._context
         held = do_housekeeping(context)
+        note_late(context)
         can_work = context.config.imports or context.config.commands
         if can_work and (context.config.linger or context.database.read(ticks.is_anything_due)):
             self._run_what_is_due(tick_id)

@@ -2041,6 +2041,171 @@ WHERE jobrunner_schema.job_locks.name = %(row_name)s::VARCHAR FOR UPDATE""",
         {},
         (('name', None),),
     ),
+    ('notices.add', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, jobrunner_schema.jobrunner_now() AS anon_1, (SELECT jobrunner_schema.job_state.counted_to
+FROM jobrunner_schema.job_state) AS anon_2
+FROM (SELECT event, job_type, schedule, receiver, runs, CAST(detail AS JSONB) AS detail, is_open FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(event VARCHAR(20), job_type VARCHAR(200), schedule VARCHAR(200), receiver VARCHAR(100), runs BIGINT, detail TEXT, is_open INTEGER)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING""",
+        {},
+        {'given': (('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('detail', 'json'), ('is_open', None))},
+        (),
+    ),
+    ('notices.claim', ()): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_notices.id AS id
+FROM jobrunner_schema.job_notices
+WHERE jobrunner_schema.job_notices.settled_at IS NULL AND jobrunner_schema.job_notices.claimed_at IS NULL AND jobrunner_schema.job_notices.receiver IN (SELECT given.name
+FROM (SELECT name FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(name VARCHAR(100))) AS given) ORDER BY jobrunner_schema.job_notices.id
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_notices SET tries=(jobrunner_schema.job_notices.tries + 1), claimed_at=jobrunner_schema.jobrunner_now(), claimed_by=%(owner)s::VARCHAR WHERE jobrunner_schema.job_notices.id IN (SELECT picked.id
+FROM picked) RETURNING jobrunner_schema.job_notices.id, jobrunner_schema.job_notices.at, jobrunner_schema.job_notices.event, jobrunner_schema.job_notices.job_type, jobrunner_schema.job_notices.schedule, jobrunner_schema.job_notices.receiver, jobrunner_schema.job_notices.runs, jobrunner_schema.job_notices.detail, jobrunner_schema.job_notices.tries""",
+        {},
+        {'given': (('name', None),)},
+        (('id', None), ('at', 'instant'), ('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('detail', 'json'), ('tries', None)),
+    ),
+    ('notices.close', ()): (
+        """UPDATE jobrunner_schema.job_notices SET is_open=%(is_open)s::INTEGER FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_notices.id = given.id AND jobrunner_schema.job_notices.is_open = 1 RETURNING jobrunner_schema.job_notices.event, jobrunner_schema.job_notices.job_type, jobrunner_schema.job_notices.schedule, jobrunner_schema.job_notices.at""",
+        {'is_open': 0},
+        {'given': (('id', None),)},
+        (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
+    ),
+    ('notices.give_up_lost', ()): (
+        """UPDATE jobrunner_schema.job_notices SET settled_at=jobrunner_schema.jobrunner_now(), outcome='lost', error='the tick that sent it was killed; nobody knows whether it was told' WHERE jobrunner_schema.job_notices.settled_at IS NULL AND jobrunner_schema.job_notices.claimed_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))""",
+        {},
+        {},
+        (),
+    ),
+    ('notices.late_behind_gates', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM (SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = waited.job_type AND jobrunner_schema.job_runs.gate = waited.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_gates.turn_at
+ LIMIT %(limit)s::INTEGER) AS waited) AS of_gate JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = of_gate.id""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_runs', ()): (
+        """SELECT first.job_type, first.definition_id, count(*) AS runs, min(first.id) AS id, min(first.run_at) AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.job_type AS job_type, jobrunner_schema.job_runs.definition_id AS definition_id, jobrunner_schema.job_runs.run_at AS run_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND releases >= 0 AND jobrunner_schema.job_runs.gate = '' AND jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.run_at
+ LIMIT %(limit)s::INTEGER) AS first GROUP BY first.job_type, first.definition_id""",
+        {},
+        {},
+        (('job_type', None), ('definition_id', None), ('runs', None), ('id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_slots', ()): (
+        """SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.next_run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_expandable JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable.id
+WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.note_dead', (True,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1 AND jobrunner_schema.job_runs.finished_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET told_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.finished_at""",
+        {},
+        {},
+        (('id', None), ('definition_id', None), ('job_type', None), ('attempts', None), ('error_type', None), ('last_error', None), ('finished_at', 'instant')),
+    ),
+    ('notices.note_dead', (False,)): (
+        """WITH picked AS
+(SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1 AND jobrunner_schema.job_runs.finished_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type IN (SELECT types.name
+FROM (SELECT name FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(name VARCHAR(200))) AS types) OR jobrunner_schema.job_runs.definition_id IN (SELECT jobrunner_schema.job_definitions.id
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.name IN (SELECT schedules.name
+FROM (SELECT name FROM json_to_recordset(CAST(%(schedules)s::VARCHAR AS JSON)) AS listed(name VARCHAR(200))) AS schedules))) ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR NO KEY UPDATE SKIP LOCKED)
+ UPDATE jobrunner_schema.job_runs SET told_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_runs.id IN (SELECT picked.id
+FROM picked) RETURNING jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.finished_at""",
+        {},
+        {'types': (('name', None),), 'schedules': (('name', None),)},
+        (('id', None), ('definition_id', None), ('job_type', None), ('attempts', None), ('error_type', None), ('last_error', None), ('finished_at', 'instant')),
+    ),
+    ('notices.open_troubles', ()): (
+        """SELECT jobrunner_schema.job_notices.id, jobrunner_schema.job_notices.event, jobrunner_schema.job_notices.job_type, jobrunner_schema.job_notices.schedule, jobrunner_schema.job_notices.at, jobrunner_schema.job_notices.seen_to
+FROM jobrunner_schema.job_notices
+WHERE jobrunner_schema.job_notices.is_open = 1""",
+        {},
+        {},
+        (('id', None), ('event', None), ('job_type', None), ('schedule', None), ('at', 'instant'), ('seen_to', None)),
+    ),
+    ('notices.outputs', ()): (
+        """SELECT given.id, (SELECT jobrunner_schema.job_attempts.output
+FROM jobrunner_schema.job_attempts
+WHERE jobrunner_schema.job_attempts.run_id = given.id ORDER BY jobrunner_schema.job_attempts.sequence DESC
+ LIMIT 1) AS output
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('output', None)),
+    ),
+    ('notices.release', ()): (
+        """UPDATE jobrunner_schema.job_notices SET claimed_at=NULL, claimed_by=NULL, error=given.error FROM (SELECT id, outcome, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, outcome VARCHAR(20), error TEXT)) AS given WHERE jobrunner_schema.job_notices.id = given.id AND jobrunner_schema.job_notices.settled_at IS NULL AND jobrunner_schema.job_notices.claimed_by = %(owner)s::VARCHAR""",
+        {},
+        {'given': (('id', None), ('outcome', None), ('error', None))},
+        (),
+    ),
+    ('notices.schedules_of', ()): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('name', None)),
+    ),
+    ('notices.set_seen', ()): (
+        """UPDATE jobrunner_schema.job_notices SET seen_to=coalesce((SELECT CASE WHEN (jobrunner_schema.job_state.counted_to < %(upto)s::BIGINT) THEN jobrunner_schema.job_state.counted_to ELSE %(upto)s::BIGINT END AS anon_1
+FROM jobrunner_schema.job_state), 0) WHERE jobrunner_schema.job_notices.is_open = 1 AND jobrunner_schema.job_notices.seen_to < coalesce((SELECT CASE WHEN (jobrunner_schema.job_state.counted_to < %(upto)s::BIGINT) THEN jobrunner_schema.job_state.counted_to ELSE %(upto)s::BIGINT END AS anon_1
+FROM jobrunner_schema.job_state), 0)""",
+        {},
+        {},
+        (),
+    ),
+    ('notices.settle', ()): (
+        """UPDATE jobrunner_schema.job_notices SET settled_at=jobrunner_schema.jobrunner_now(), outcome=given.outcome, error=given.error FROM (SELECT id, outcome, error FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, outcome VARCHAR(20), error TEXT)) AS given WHERE jobrunner_schema.job_notices.id = given.id AND jobrunner_schema.job_notices.settled_at IS NULL AND jobrunner_schema.job_notices.claimed_by = %(owner)s::VARCHAR""",
+        {},
+        {'given': (('id', None), ('outcome', None), ('error', None))},
+        (),
+    ),
+    ('notices.successes', ()): (
+        """SELECT "some".id, "some".status, "some".finished_at, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id
+FROM (SELECT jobrunner_schema.job_attempts.id AS id, jobrunner_schema.job_attempts.run_id AS run_id, jobrunner_schema.job_attempts.status AS status, jobrunner_schema.job_attempts.finished_at AS finished_at
+FROM jobrunner_schema.job_attempts
+WHERE jobrunner_schema.job_attempts.id > %(after)s::BIGINT ORDER BY jobrunner_schema.job_attempts.id
+ LIMIT %(limit)s::INTEGER) AS "some" JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = "some".run_id ORDER BY "some".id""",
+        {},
+        {},
+        (('id', None), ('status', None), ('finished_at', 'instant'), ('job_type', None), ('definition_id', None)),
+    ),
+    ('notices.supersede', ()): (
+        """UPDATE jobrunner_schema.job_notices SET is_open=%(is_open)s::INTEGER FROM (SELECT job_type, schedule FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), schedule VARCHAR(200))) AS given WHERE jobrunner_schema.job_notices.is_open = 1 AND jobrunner_schema.job_notices.event = 'dead' AND jobrunner_schema.job_notices.job_type = given.job_type AND jobrunner_schema.job_notices.schedule = given.schedule""",
+        {'is_open': 0},
+        {'given': (('job_type', None), ('schedule', None))},
+        (),
+    ),
+    ('notices.unsent', ()): (
+        """SELECT jobrunner_schema.job_notices.id, jobrunner_schema.job_notices.at, jobrunner_schema.job_notices.event, jobrunner_schema.job_notices.job_type, jobrunner_schema.job_notices.schedule, jobrunner_schema.job_notices.receiver, jobrunner_schema.job_notices.runs, jobrunner_schema.job_notices.outcome, jobrunner_schema.job_notices.error
+FROM jobrunner_schema.job_notices
+WHERE jobrunner_schema.job_notices.outcome != 'sent' AND jobrunner_schema.job_notices.settled_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_notices.settled_at DESC
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('id', None), ('at', 'instant'), ('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('outcome', None), ('error', None)),
+    ),
     ('overlap.cancel', ()): (
         """UPDATE jobrunner_schema.job_runs SET status=%(status)s::VARCHAR, cancel_requested_at=%(at)s::TIMESTAMP WITH TIME ZONE, finished_at=%(at)s::TIMESTAMP WITH TIME ZONE, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_runs.id = given.id""",
         {'status': 'cancelled'},

@@ -2014,6 +2014,171 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         {},
         (),
     ),
+    ('notices.add', ('sqlite',)): (
+        """INSERT INTO job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1, (SELECT job_state.counted_to
+FROM job_state) AS anon_2
+FROM (SELECT json_extract(value, '$.event') AS event, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.schedule') AS schedule, json_extract(value, '$.receiver') AS receiver, json_extract(value, '$.runs') AS runs, json_extract(value, '$.detail') AS detail, json_extract(value, '$.is_open') AS is_open FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING""",
+        {},
+        {'given': (('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('detail', 'json'), ('is_open', None))},
+        (),
+    ),
+    ('notices.claim', ()): (
+        """WITH picked AS
+(SELECT job_notices.id AS id
+FROM job_notices
+WHERE job_notices.settled_at IS NULL AND job_notices.claimed_at IS NULL AND job_notices.receiver IN (SELECT given.name
+FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:given)) AS given) ORDER BY job_notices.id
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_notices SET tries=(job_notices.tries + 1), claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), claimed_by=:owner WHERE job_notices.id IN (SELECT picked.id
+FROM picked) RETURNING id, at, event, job_type, schedule, receiver, runs, detail, tries""",
+        {'param_1': 0},
+        {'given': (('name', None),)},
+        (('id', None), ('at', 'instant'), ('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('detail', 'json'), ('tries', None)),
+    ),
+    ('notices.close', ()): (
+        """UPDATE job_notices SET is_open=:is_open FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_notices.id = given.id AND job_notices.is_open = 1 RETURNING event, job_type, schedule, at""",
+        {'is_open': 0},
+        {'given': (('id', None),)},
+        (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
+    ),
+    ('notices.give_up_lost', ()): (
+        """UPDATE job_notices SET settled_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), outcome='lost', error='the tick that sent it was killed; nobody knows whether it was told' WHERE job_notices.settled_at IS NULL AND job_notices.claimed_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (),
+    ),
+    ('notices.late_behind_gates', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM (SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = waited.job_type AND job_runs.gate = waited.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
+FROM job_gates
+WHERE job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_2) AS waited) AS of_gate JOIN job_runs ON job_runs.id = of_gate.id""",
+        {'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_runs', ()): (
+        """SELECT first.job_type, first.definition_id, count(*) AS runs, min(first.id) AS id, min(first.run_at) AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM (SELECT job_runs.id AS id, job_runs.job_type AS job_type, job_runs.definition_id AS definition_id, job_runs.run_at AS run_at
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND releases >= 0 AND job_runs.gate = '' AND job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.run_at
+ LIMIT :limit OFFSET :param_1) AS first GROUP BY first.job_type, first.definition_id""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('definition_id', None), ('runs', None), ('id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_slots', ()): (
+        """SELECT job_definitions.job_type, job_definitions.name, job_definitions.next_run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_expandable JOIN job_definitions ON job_definitions.id = job_expandable.id
+WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.note_dead', (True,)): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1 AND job_runs.finished_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET told_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) RETURNING id, definition_id, job_type, attempts, error_type, last_error, finished_at""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('definition_id', None), ('job_type', None), ('attempts', None), ('error_type', None), ('last_error', None), ('finished_at', 'instant')),
+    ),
+    ('notices.note_dead', (False,)): (
+        """WITH picked AS
+(SELECT job_runs.id AS id
+FROM job_runs
+WHERE CASE WHEN status = 'dead' AND (told_at IS NULL OR told_at < finished_at) THEN 1 END = 1 AND job_runs.finished_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type IN (SELECT types.name
+FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:types)) AS types) OR job_runs.definition_id IN (SELECT job_definitions.id
+FROM job_definitions
+WHERE job_definitions.name IN (SELECT schedules.name
+FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:schedules)) AS schedules))) ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1)
+ UPDATE job_runs SET told_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
+FROM picked) RETURNING id, definition_id, job_type, attempts, error_type, last_error, finished_at""",
+        {'param_1': 0},
+        {'types': (('name', None),), 'schedules': (('name', None),)},
+        (('id', None), ('definition_id', None), ('job_type', None), ('attempts', None), ('error_type', None), ('last_error', None), ('finished_at', 'instant')),
+    ),
+    ('notices.open_troubles', ()): (
+        """SELECT job_notices.id, job_notices.event, job_notices.job_type, job_notices.schedule, job_notices.at, job_notices.seen_to
+FROM job_notices
+WHERE job_notices.is_open = 1""",
+        {},
+        {},
+        (('id', None), ('event', None), ('job_type', None), ('schedule', None), ('at', 'instant'), ('seen_to', None)),
+    ),
+    ('notices.outputs', ()): (
+        """SELECT given.id, (SELECT job_attempts.output
+FROM job_attempts
+WHERE job_attempts.run_id = given.id ORDER BY job_attempts.sequence DESC
+ LIMIT 1 OFFSET :param_1) AS output
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given""",
+        {'param_1': 0},
+        {'given': (('id', None),)},
+        (('id', None), ('output', None)),
+    ),
+    ('notices.release', ()): (
+        """UPDATE job_notices SET claimed_at=NULL, claimed_by=NULL, error=given.error FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_notices.id = given.id AND job_notices.settled_at IS NULL AND job_notices.claimed_by = :owner""",
+        {},
+        {'given': (('id', None), ('outcome', None), ('error', None))},
+        (),
+    ),
+    ('notices.schedules_of', ()): (
+        """SELECT job_definitions.id, job_definitions.name
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_definitions ON job_definitions.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('name', None)),
+    ),
+    ('notices.set_seen', ()): (
+        """UPDATE job_notices SET seen_to=coalesce((SELECT CASE WHEN (job_state.counted_to < :upto) THEN job_state.counted_to ELSE :upto END AS anon_1
+FROM job_state), 0) WHERE job_notices.is_open = 1 AND job_notices.seen_to < coalesce((SELECT CASE WHEN (job_state.counted_to < :upto) THEN job_state.counted_to ELSE :upto END AS anon_1
+FROM job_state), 0)""",
+        {},
+        {},
+        (),
+    ),
+    ('notices.settle', ()): (
+        """UPDATE job_notices SET settled_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), outcome=given.outcome, error=given.error FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.outcome') AS outcome, json_extract(value, '$.error') AS error FROM json_each(:given)) AS given WHERE job_notices.id = given.id AND job_notices.settled_at IS NULL AND job_notices.claimed_by = :owner""",
+        {},
+        {'given': (('id', None), ('outcome', None), ('error', None))},
+        (),
+    ),
+    ('notices.successes', ()): (
+        """SELECT some.id, some.status, some.finished_at, job_runs.job_type, job_runs.definition_id
+FROM (SELECT job_attempts.id AS id, job_attempts.run_id AS run_id, job_attempts.status AS status, job_attempts.finished_at AS finished_at
+FROM job_attempts
+WHERE job_attempts.id > :after ORDER BY job_attempts.id
+ LIMIT :limit OFFSET :param_1) AS some JOIN job_runs ON job_runs.id = some.run_id ORDER BY some.id""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('status', None), ('finished_at', 'instant'), ('job_type', None), ('definition_id', None)),
+    ),
+    ('notices.supersede', ()): (
+        """UPDATE job_notices SET is_open=:is_open FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.schedule') AS schedule FROM json_each(:given)) AS given WHERE job_notices.is_open = 1 AND job_notices.event = 'dead' AND job_notices.job_type = given.job_type AND job_notices.schedule = given.schedule""",
+        {'is_open': 0},
+        {'given': (('job_type', None), ('schedule', None))},
+        (),
+    ),
+    ('notices.unsent', ()): (
+        """SELECT job_notices.id, job_notices.at, job_notices.event, job_notices.job_type, job_notices.schedule, job_notices.receiver, job_notices.runs, job_notices.outcome, job_notices.error
+FROM job_notices
+WHERE job_notices.outcome != 'sent' AND job_notices.settled_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_notices.settled_at DESC
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('at', 'instant'), ('event', None), ('job_type', None), ('schedule', None), ('receiver', None), ('runs', None), ('outcome', None), ('error', None)),
+    ),
     ('overlap.cancel', ()): (
         """UPDATE job_runs SET status=:status, cancel_requested_at=:at, finished_at=:at, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
         {'status': 'cancelled'},

@@ -7,10 +7,12 @@ from sqlalchemy import CheckConstraint, Column, Computed, ForeignKey, Identity, 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, QUARANTINE_AFTER_EXPIRIES, UNFINISHED, Status
 from jobrunner.store.dialect.values import BigKey, JsonObject, Seconds, SmallNumber, UtcTime, short_text, turn
 from jobrunner.store.schema.base import is_one_of, metadata, partial
-from jobrunner.store.versions import RUNNING_KEY
+from jobrunner.store.versions import RUNNING_KEY, UNTOLD
 
 ANY_RELEASES = text("releases >= 0")
 """True for every run. Only a statement with this condition can use the index of due runs."""
+IS_UNTOLD = text(UNTOLD)
+"""The condition that a run is dead and no hook was told of it."""
 IS_UNFINISHED = is_one_of(UNFINISHED)
 """The condition of the partial indexes, in the same words, so that the planner can use them."""
 
@@ -118,6 +120,8 @@ job_runs = Table(
     Column("cancel_requested_at", UtcTime),
     Column("failed_at", UtcTime),
     Column("finished_at", UtcTime),
+    # When it was noted for the hooks that the run is dead (``notices``).
+    Column("told_at", UtcTime),
     Column("releases", Integer, nullable=False, server_default="0"),
     Column("lease_expiries", Integer, nullable=False, server_default="0"),
     # Since when every attempt has found that the run does not fit the code.
@@ -164,3 +168,4 @@ partial("job_runs_gated", job_runs.c.job_type, job_runs.c.gate, where=text("leas
 # rows and uses an index scan, which marks dead entries. A bitmap scan does not mark them.
 partial("job_runs_lease", job_runs.c.host, job_runs.c.id, where=text("status = 'running'"))
 partial("job_runs_finished", job_runs.c.status, job_runs.c.finished_at, where=text("finished_at IS NOT NULL"))
+partial("job_runs_untold", job_runs.c.finished_at, where=IS_UNTOLD)

@@ -1,0 +1,123 @@
+"""Real receivers of notices and pings on loopback: a web server and a mail server."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword
+
+from harness.waiting import wait_for
+
+
+@dataclass
+class Request:
+    """One request: its path with the query, its body, and when it came (monotonic)."""
+
+    path: str
+    body: bytes
+    at: float = field(default_factory=time.monotonic)
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Web:
+    """A web server. ``behave`` is a status to answer with, "hang" or "reset"."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.behave: int | str = 200
+        self.ended = threading.Event()
+        web = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                web.requests.append(Request(self.path, body))
+                behave = web.behave
+                if behave == "hang":
+                    web.ended.wait(60)
+                    self.close_connection = True
+                elif behave == "reset":
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    self.close_connection = True
+                else:
+                    self.send_response(int(behave))
+                    self.send_header("Content-Length", "2")
+                    self.end_headers()
+                    self.wfile.write(b"OK")
+
+            def log_message(self, *_: Any) -> None:
+                """Keep the test's output clean."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/s3cret"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    def wait_for(self, count: int) -> list[Request]:
+        wait_for(lambda: len(self.requests) >= count, 20, f"{count} requests")
+        return self.requests
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self.ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def web_server() -> Iterator[Web]:
+    web = Web()
+    web.start()
+    try:
+        yield web
+    finally:
+        web.close()
+
+
+class MailBox:
+    """What a mail server has accepted, and who has logged in."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        self.logins: list[tuple[str, str]] = []
+
+    async def handle_DATA(  # noqa: N802 - aiosmtpd calls it so
+        self, _server: SMTP, _session: Any, envelope: Envelope
+    ) -> str:
+        assert isinstance(envelope.content, bytes)
+        mail = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(mail, EmailMessage)
+        self.mails.append(mail)
+        return "250 OK"
+
+    def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        assert isinstance(data, LoginPassword)
+        self.logins.append((data.login.decode(), data.password.decode()))
+        return AuthResult(success=True)
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[MailBox, int]]:
+    box = MailBox()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    controller = Controller(box, hostname="127.0.0.1", port=port, authenticator=box.login, auth_require_tls=False)
+    controller.start()
+    try:
+        yield box, port
+    finally:
+        controller.stop()
