@@ -1,7 +1,7 @@
 """Prints values: JSON for programs, and for people tables that fit their terminal.
 
-If standard output is no terminal, the text is plain, stable, and in UTC: scripts read it. The texts of jobs pass through
-``visible`` here, because they must not control a terminal.
+If standard output is no terminal, the text is plain, stable, and in UTC: scripts read it. The texts of jobs pass
+through ``visible`` here, because they must not control a terminal.
 """
 
 from __future__ import annotations
