@@ -41,6 +41,7 @@ NEEDED_BY = {
     "job_keys": ["enqueue", "echo", "--key", "k"],
     "job_limits": ["status"],
     "job_locks": ["apply"],
+    "job_notices": ["status"],
     "job_parents": [],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],

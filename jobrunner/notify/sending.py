@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -23,21 +24,24 @@ class Result(NamedTuple):
 
 
 def send_all(receivers: Mapping[str, Receiver], messages: Sequence[Message], most: timedelta) -> list[Result]:
-    """Send each message once, all at the same time. After ``most`` nobody waits for those without an answer."""
+    """Send each message once: to all receivers at the same time, and to each in this order.
+
+    After ``most`` none is begun, and nobody waits for those without an answer.
+    """
     ends_at = clock.elapsed() + most.total_seconds()
     results: queue.SimpleQueue[Result] = queue.SimpleQueue()
-    threads = [
+    of_each: dict[str, list[Message]] = {}
+    for message in messages:
+        of_each.setdefault(message.receiver, []).append(message)
+    begun: set[int] = set()
+    for name, ordered in of_each.items():
         # The process may end while one of them still waits.
-        threading.Thread(target=_send, args=(receivers[each.receiver], each, ends_at, results), daemon=True)
-        for each in messages
-    ]
+        work = (receivers[name], ordered, ends_at, results, begun)
+        thread = threading.Thread(target=_send_in_order, args=work, daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
     left = {id(message): message for message in messages}
     done = []
-    for thread, message in zip(threads, messages, strict=True):
-        try:
-            thread.start()
-        except RuntimeError as error:
-            results.put(Result(message, str(error), is_unsent=True))
     # A command is killed at the end; that takes a moment.
     while left and (seconds := ends_at + 0.5 - clock.elapsed()) > 0:
         try:
@@ -46,17 +50,36 @@ def send_all(receivers: Mapping[str, Receiver], messages: Sequence[Message], mos
             break
         del left[id(result.message)]
         done.append(result)
-    return [*done, *(Result(each, "no answer in time; it may have been told") for each in left.values())]
+    return [*done, *(_without_answer(each, is_begun=id(each) in begun) for each in left.values())]
 
 
-def _send(receiver: Receiver, message: Message, ends_at: float, results: queue.SimpleQueue[Result]) -> None:
+def _without_answer(message: Message, *, is_begun: bool) -> Result:
+    if is_begun:
+        return Result(message, "no answer in time; it may have been told")
+    return Result(message, "an earlier message had no answer in time", is_unsent=True)
+
+
+def _send_in_order(
+    receiver: Receiver,
+    messages: Sequence[Message],
+    ends_at: float,
+    results: queue.SimpleQueue[Result],
+    begun: set[int],
+) -> None:
+    for message in messages:
+        if clock.elapsed() >= ends_at:
+            return
+        begun.add(id(message))
+        results.put(_send(receiver, message, ends_at))
+
+
+def _send(receiver: Receiver, message: Message, ends_at: float) -> Result:
     try:
         send(receiver, message, ends_at)
     except NotSent as error:
-        results.put(Result(message, str(error), is_unsent=True))
+        return Result(message, str(error), is_unsent=True)
     except Failed as error:
-        results.put(Result(message, str(error)))
+        return Result(message, str(error))
     except BaseException as error:  # noqa: BLE001 - a bug here is told like any other failure, without its text
-        results.put(Result(message, f"unexpected {type(error).__name__}"))
-    else:
-        results.put(Result(message))
+        return Result(message, f"unexpected {type(error).__name__}")
+    return Result(message)

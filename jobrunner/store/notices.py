@@ -18,6 +18,7 @@ from jobrunner.text import iso_instant
 BATCH = 1000
 """How many runs one call notes as dead at most."""
 _LATE_LIMIT = 1000
+_LATE_RUNS = ("late_runs", "late_behind_gates", "late_of_schedules")
 _SAMPLES = 3
 _OUTPUT_CHARACTERS = 2000
 _OLDEST_DEATH = timedelta(days=1)
@@ -104,28 +105,40 @@ def note_late(
     connection: Connection, told: Told, late_after: Callable[[str, str], timedelta], least: timedelta
 ) -> set[Subject]:
     """Note what is late and nobody was told of. Returns all that is late now. ``least`` is the shortest lateness."""
+    late = _late(connection, late_after, least)
+    if not late:
+        return set()
+    open_rows = connection.execute(Prepared("notices.open_troubles"))
+    known = {Subject(row.job_type, row.schedule) for row in open_rows if row.event == "late"}
+    rows = []
+    for subject, (threshold, detail) in late.items():
+        if subject not in known and told("late", *subject):
+            values = {"job_type": subject.job_type, "since": -threshold.total_seconds(), "limit": _LATE_LIMIT}
+            # Of a schedule there is at most one, or its others are told of in the same message.
+            runs = 1 if subject.schedule else connection.execute(Prepared("notices.count_late"), values).scalar_one()
+            rows += _rows("late", subject, max(1, runs), detail, told)
+    _add(connection, rows)
+    return set(late)
+
+
+def _late(
+    connection: Connection, late_after: Callable[[str, str], timedelta], least: timedelta
+) -> dict[Subject, tuple[timedelta, dict[str, Any]]]:
+    """What is late: its threshold, and what is told of it."""
     values = {"since": -least.total_seconds(), "limit": _LATE_LIMIT}
-    late: dict[Subject, tuple[int, dict[str, Any]]] = {}
-    found = [
-        *connection.execute(Prepared("notices.late_runs"), values),
-        *connection.execute(Prepared("notices.late_behind_gates"), values),
-    ]
+    late: dict[Subject, tuple[timedelta, dict[str, Any]]] = {}
+    found = [row for name in _LATE_RUNS for row in connection.execute(Prepared(f"notices.{name}"), values)]
     names = _schedules(connection, {row.definition_id for row in found})
-    for row in found:
+    for row in sorted(found, key=lambda row: (row.due_at, row.id), reverse=True):
         subject = Subject(row.job_type, names.get(row.definition_id, ""))
-        if row.now - row.due_at >= late_after(*subject):
-            runs, _ = late.get(subject, (0, {}))
-            count = getattr(row, "runs", 1)
-            late[subject] = (runs + count, {"runs": [{"id": row.id, "due_at": iso_instant(row.due_at)}]})
+        if row.now - row.due_at >= (threshold := late_after(*subject)):
+            # The one that was due first stays.
+            late[subject] = (threshold, {"runs": [{"id": row.id, "due_at": iso_instant(row.due_at)}]})
     for row in connection.execute(Prepared("notices.late_slots"), values):
         subject = Subject(row.job_type, row.name)
-        if row.now - row.due_at >= late_after(*subject):
-            late.setdefault(subject, (1, {"slot": iso_instant(row.due_at)}))
-    _add(
-        connection,
-        [row for subject, (runs, detail) in late.items() for row in _rows("late", subject, runs, detail, told)],
-    )
-    return set(late)
+        if row.now - row.due_at >= (threshold := late_after(*subject)):
+            late.setdefault(subject, (threshold, {"slot": iso_instant(row.due_at)}))
+    return late
 
 
 def note_recovered(

@@ -40,8 +40,8 @@ def prune(
         deleted += len(ids) - len(stayed)
         kept += stayed
         reason = reason or why
-    for name in ("ticks", "events"):
-        values = {"before": -keep[name].total_seconds(), "limit": limit}
+    for name, like in (("ticks", "ticks"), ("events", "events"), ("notices", "events")):
+        values = {"before": -keep[like].total_seconds(), "limit": limit}
         ids = connection.execute(Prepared("retention.old", (name,)), values).scalars()
         if ids:
             deleted += connection.execute(Prepared("retention.delete", (name,)), _given(ids)).rowcount

@@ -29,6 +29,7 @@ from jobrunner.store import (
     idle,
     limits,
     listen,
+    notices,
     overlap,
     raw_driver,
     retention,
@@ -60,6 +61,13 @@ DONE = AttemptResult(Outcome.SUCCEEDED)
 KEPT = ("succeeded", "cancelled", "dead", "ticks", "events")
 ALL_DONE = [(held, DONE) for held in AT_WORK]
 KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
+
+
+SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
+
+
+def told(*_: str) -> list[str]:
+    return ["somebody"]
 
 
 def request(**changes: Any) -> ClaimRequest:
@@ -242,6 +250,12 @@ BUSY: dict[str, Call] = {
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
+    "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], [])),
+    "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"])),
+    "notices.note_late": lambda connection: notices.note_late(connection, told, lambda *_: LEASE, LEASE),
+    "notices.note_recovered": lambda connection: notices.note_recovered(connection, told, lambda _: (), 100),
+    "notices.take": lambda connection: notices.take(connection, ["somebody"], OWNER.name, 20),
+    "notices.settle": lambda connection: notices.settle(connection, OWNER.name, SETTLED, SETTLED),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),
@@ -310,6 +324,7 @@ PEOPLE = {
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
     "limits_view.running_limits": "what overview.status calls",
+    "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
 """What no tick sends, and why it is not held to a bound."""

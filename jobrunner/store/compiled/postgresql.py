@@ -2069,6 +2069,16 @@ FROM picked) RETURNING jobrunner_schema.job_notices.id, jobrunner_schema.job_not
         {'given': (('id', None),)},
         (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
     ),
+    ('notices.count_late', ()): (
+        """SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
+ LIMIT %(limit)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('count', None),),
+    ),
     ('notices.give_up_lost', ()): (
         """UPDATE jobrunner_schema.job_notices SET settled_at=jobrunner_schema.jobrunner_now(), outcome='lost', error='the tick that sent it was killed; nobody knows whether it was told' WHERE jobrunner_schema.job_notices.settled_at IS NULL AND jobrunner_schema.job_notices.claimed_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))""",
         {},
@@ -2076,28 +2086,59 @@ FROM picked) RETURNING jobrunner_schema.job_notices.id, jobrunner_schema.job_not
         (),
     ),
     ('notices.late_behind_gates', ()): (
-        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM (SELECT (SELECT jobrunner_schema.job_runs.id
+        """WITH found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = waited.job_type AND jobrunner_schema.job_runs.gate = waited.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
  LIMIT 1) AS id
 FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_gates.turn_at
- LIMIT %(limit)s::INTEGER) AS waited) AS of_gate JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = of_gate.id""",
+ LIMIT %(limit)s::INTEGER) AS waited)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_of_schedules', ()): (
+        """WITH found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.definition_id = schedules.id ORDER BY jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM jobrunner_schema.job_definitions AS schedules)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND jobrunner_schema.job_runs.lease_token IS NULL""",
         {},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('notices.late_runs', ()): (
-        """SELECT first.job_type, first.definition_id, count(*) AS runs, min(first.id) AS id, min(first.run_at) AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.job_type AS job_type, jobrunner_schema.job_runs.definition_id AS definition_id, jobrunner_schema.job_runs.run_at AS run_at
+        """WITH RECURSIVE types(job_type) AS
+(SELECT (SELECT jobrunner_schema.job_runs.job_type
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND releases >= 0 AND jobrunner_schema.job_runs.gate = '' AND jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.run_at
- LIMIT %(limit)s::INTEGER) AS first GROUP BY first.job_type, first.definition_id""",
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS anon_1
+FROM types
+WHERE types.job_type IS NOT NULL),
+found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = types.job_type AND jobrunner_schema.job_runs.gate = '' ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM types)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))""",
         {},
         {},
-        (('job_type', None), ('definition_id', None), ('runs', None), ('id', None), ('due_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('notices.late_slots', ()): (
         """SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.next_run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
@@ -2247,6 +2288,13 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {'given': (('id', None),)},
         (),
     ),
+    ('retention.delete', ('notices',)): (
+        """DELETE FROM jobrunner_schema.job_notices WHERE jobrunner_schema.job_notices.id IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
     ('retention.delete_attempts', ()): (
         """DELETE FROM jobrunner_schema.job_attempts WHERE jobrunner_schema.job_attempts.run_id IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)""",
@@ -2267,6 +2315,15 @@ WHERE jobrunner_schema.job_ticks.started_at < (jobrunner_schema.jobrunner_now() 
         """SELECT jobrunner_schema.job_events.id
 FROM jobrunner_schema.job_events
 WHERE jobrunner_schema.job_events.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_events.at
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('retention.old', ('notices',)): (
+        """SELECT jobrunner_schema.job_notices.id
+FROM jobrunner_schema.job_notices
+WHERE jobrunner_schema.job_notices.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_notices.at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
         {},

@@ -2042,6 +2042,16 @@ FROM picked) RETURNING id, at, event, job_type, schedule, receiver, runs, detail
         {'given': (('id', None),)},
         (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
     ),
+    ('notices.count_late', ()): (
+        """SELECT count(*) AS count_1
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :job_type AND job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
+ LIMIT :limit OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('count', None),),
+    ),
     ('notices.give_up_lost', ()): (
         """UPDATE job_notices SET settled_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), outcome='lost', error='the tick that sent it was killed; nobody knows whether it was told' WHERE job_notices.settled_at IS NULL AND job_notices.claimed_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))""",
         {},
@@ -2049,28 +2059,59 @@ FROM picked) RETURNING id, at, event, job_type, schedule, receiver, runs, detail
         (),
     ),
     ('notices.late_behind_gates', ()): (
-        """SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM (SELECT (SELECT job_runs.id
+        """WITH found AS
+(SELECT (SELECT job_runs.id
 FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = waited.job_type AND job_runs.gate = waited.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
  LIMIT 1 OFFSET :param_1) AS id
 FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
 FROM job_gates
 WHERE job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_gates.turn_at
- LIMIT :limit OFFSET :param_2) AS waited) AS of_gate JOIN job_runs ON job_runs.id = of_gate.id""",
+ LIMIT :limit OFFSET :param_2) AS waited)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))""",
         {'param_1': 0, 'param_2': 0},
         {},
         (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
-    ('notices.late_runs', ()): (
-        """SELECT first.job_type, first.definition_id, count(*) AS runs, min(first.id) AS id, min(first.run_at) AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM (SELECT job_runs.id AS id, job_runs.job_type AS job_type, job_runs.definition_id AS definition_id, job_runs.run_at AS run_at
+    ('notices.late_of_schedules', ()): (
+        """WITH found AS
+(SELECT (SELECT job_runs.id
 FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND releases >= 0 AND job_runs.gate = '' AND job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.run_at
- LIMIT :limit OFFSET :param_1) AS first GROUP BY first.job_type, first.definition_id""",
+WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.definition_id = schedules.id ORDER BY job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM job_definitions AS schedules)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND job_runs.lease_token IS NULL""",
         {'param_1': 0},
         {},
-        (('job_type', None), ('definition_id', None), ('runs', None), ('id', None), ('due_at', 'instant'), ('now', 'instant')),
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('notices.late_runs', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT (SELECT job_runs.job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_2) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_3) AS anon_1
+FROM types
+WHERE types.job_type IS NOT NULL),
+found AS
+(SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = types.job_type AND job_runs.gate = '' ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM types)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('notices.late_slots', ()): (
         """SELECT job_definitions.job_type, job_definitions.name, job_definitions.next_run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
@@ -2220,6 +2261,13 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {'given': (('id', None),)},
         (),
     ),
+    ('retention.delete', ('notices',)): (
+        """DELETE FROM job_notices WHERE job_notices.id IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('id', None),)},
+        (),
+    ),
     ('retention.delete_attempts', ()): (
         """DELETE FROM job_attempts WHERE job_attempts.run_id IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
@@ -2240,6 +2288,15 @@ WHERE job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400
         """SELECT job_events.id
 FROM job_events
 WHERE job_events.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_events.at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None),),
+    ),
+    ('retention.old', ('notices',)): (
+        """SELECT job_notices.id
+FROM job_notices
+WHERE job_notices.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_notices.at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
         {},

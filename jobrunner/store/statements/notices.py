@@ -25,7 +25,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, later, now
 from jobrunner.store.schema import (
-    ANY_RELEASES,
+    IS_UNFINISHED,
     IS_UNTOLD,
     job_attempts,
     job_definitions,
@@ -93,31 +93,28 @@ def outputs() -> Select[Any]:
     return select(given.c.id, last.label("output"))
 
 
+_FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
+
+
 def late_runs() -> Select[Any]:
-    """Of the runs that were due first and have not begun: how many of each type and schedule are late."""
+    """Of each type, the run that waits without a limit whose turn is next, if it is late.
+
+    Steps from type to type in the index, so that it reads as many rows as there are types.
+    """
     columns = job_runs.c
-    first = (
-        select(columns.id, columns.job_type, columns.definition_id, columns.run_at)
-        .where(_WAITS, ANY_RELEASES, columns.gate == literal_column("''"), columns.run_at < _since())
-        .order_by(columns.run_at)
-        .limit(bindparam("limit", type_=Integer))
-        .subquery("first")
-        .c
+    first = select(columns.job_type).where(_WAITS).order_by(columns.job_type).limit(literal_column("1"))
+    types = select(first.scalar_subquery().label("job_type")).cte("types", recursive=True)
+    following = first.where(columns.job_type > types.c.job_type).correlate(types).scalar_subquery()
+    types = types.union_all(select(following).where(types.c.job_type.is_not(None)))
+    of_type = select(columns.id).where(
+        _WAITS, columns.job_type == types.c.job_type, columns.gate == literal_column("''")
     )
-    return select(
-        first.job_type,
-        first.definition_id,
-        func.count().label("runs"),
-        func.min(first.id).label("id"),
-        func.min(first.run_at).label("due_at"),
-        now().label("now"),
-    ).group_by(first.job_type, first.definition_id)
+    return _late(types, of_type.order_by(*_FIRST))
 
 
 def late_behind_gates() -> Select[Any]:
-    """The first run behind each gate whose turn has come long ago. Each priority lets a turn come a minute earlier."""
+    """Of each gate whose turn has come long ago, the run whose turn is next, if it is late."""
     columns, gates = job_runs.c, job_gates.c
-    # The types are listed by the gates that have waited for longest.
     waited = (
         select(gates.job_type, gates.gate)
         .where(gates.turn_at < _since())
@@ -125,18 +122,40 @@ def late_behind_gates() -> Select[Any]:
         .limit(bindparam("limit", type_=Integer))
         .subquery("waited")
     )
-    first = (
-        select(columns.id)
-        .where(_WAITS, columns.job_type == waited.c.job_type, columns.gate == waited.c.gate)
-        .order_by(columns.turn_at, columns.run_at, columns.id)
-        .limit(literal_column("1"))
-        .correlate(waited)
-        .scalar_subquery()
+    of_gate = select(columns.id).where(_WAITS, columns.job_type == waited.c.job_type, columns.gate == waited.c.gate)
+    return _late(waited, of_gate.order_by(*_FIRST))
+
+
+def late_of_schedules() -> Select[Any]:
+    """Of each schedule, its first run that has not ended, if it is late and has not begun."""
+    columns, definitions = job_runs.c, job_definitions.alias("schedules")
+    of_schedule = select(columns.id).where(
+        IS_UNFINISHED, columns.definition_id.is_not(None), columns.definition_id == definitions.c.id
     )
-    of_gate = select(first.label("id")).select_from(waited).subquery("of_gate")
-    return select(
-        columns.id, columns.job_type, columns.definition_id, columns.run_at.label("due_at"), now().label("now")
-    ).join_from(of_gate, job_runs, columns.id == of_gate.c.id)
+    return _late(definitions, of_schedule.order_by(columns.id)).where(columns.lease_token.is_(None))
+
+
+def _late(listed: Any, of_each: Select[Any]) -> Select[Any]:
+    columns = job_runs.c
+    first = of_each.limit(literal_column("1")).correlate(listed).scalar_subquery()
+    found = select(first.label("id")).select_from(listed).cte("found")
+    names = (columns.id, columns.job_type, columns.definition_id, columns.run_at.label("due_at"))
+    return (
+        select(*names, now().label("now"))
+        .join_from(found, job_runs, columns.id == found.c.id)
+        .where(columns.run_at < _since())
+    )
+
+
+def count_late() -> Select[Any]:
+    """How many runs of a type are late, counted up to a limit."""
+    columns = job_runs.c
+    late = (
+        select(columns.id)
+        .where(_WAITS, columns.job_type == bindparam("job_type"), columns.run_at < _since())
+        .limit(bindparam("limit", type_=Integer))
+    )
+    return select(func.count()).select_from(late.subquery())
 
 
 def late_slots() -> Select[Any]:

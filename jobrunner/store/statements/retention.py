@@ -12,10 +12,10 @@ from sqlalchemy import Delete, Float, Integer, Select, bindparam, select
 
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import BigKey, later
-from jobrunner.store.schema import job_attempts, job_events, job_runs, job_ticks
+from jobrunner.store.schema import job_attempts, job_events, job_notices, job_runs, job_ticks
 
-_TABLES = {"runs": job_runs, "ticks": job_ticks, "events": job_events}
-VARIANTS = {"old": [("ticks",), ("events",)], "delete": [(name,) for name in _TABLES]}
+_TABLES = {"runs": job_runs, "ticks": job_ticks, "events": job_events, "notices": job_notices}
+VARIANTS = {"old": [("ticks",), ("events",), ("notices",)], "delete": [(name,) for name in _TABLES]}
 
 
 def old_runs() -> Select[Any]:
