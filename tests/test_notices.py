@@ -1,6 +1,7 @@
 """Hooks: who is told of dead, late and recovered runs. At most once, whatever dies; and no run waits for it."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,10 +13,15 @@ import pytest
 from harness import App, Commands, Database
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs, read_log
+from harness.pages import ROOT
 from harness.receivers import Web, mail_server, web_server
+from jobrunner.errors import ConfigurationError
+from jobrunner.notify.message import Group, Message
+from jobrunner.settings import config
+from jobrunner.settings import notify as notify_settings
 
+MAIL = {"mail_to": ["a@example.com"], "mail_from": "b@example.com", "smtp_host": "mail"}
 HOUR = timedelta(hours=1)
-SECRET = {"CHAT_URL": "", "SMTP_PASSWORD": "hunter2"}
 CHAT = '[notify.receivers.chat]\nurl_env = "CHAT_URL"\n'
 
 
@@ -90,6 +96,7 @@ command = {command}
     assert (message["event"], message["count"], message["subject"]) == ("dead", 1, "speak: 1 run dead")
     (run,) = message["groups"][0]["runs"]
     assert (run["id"], run["error_type"], run["error"], run["attempts"]) == (run_id, "RuntimeError", "no paper", 1)
+    assert run.keys() == {"id", "attempts", "error_type", "error", "finished_at", "output"}
     assert "the last words" in run["output"]
     assert "\x1b" not in message["text"]
     (sent,) = box.mails
@@ -256,6 +263,27 @@ def test_message_that_did_not_leave_is_sent_by_a_later_tick(
         jobrunner.tick(env={"CHAT_URL": None})
     assert notices(database)[1:] == [("dead", "chat", "failed", 1)]
     assert "the environment has no CHAT_URL" in jobrunner("status").stdout
+
+
+def test_page_has_every_key_and_its_example_is_read(app: App) -> None:
+    page = (ROOT / "docs" / "notifications.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    configure(app, example, "")
+    read = config.load({"JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))}).notify
+    assert read is not None
+    assert read.told("dead", "send_invoices", "") == ("pager", "ops")
+    for table in ({"x": 1}, {"receivers": {"a": {"command": ["x"], "x": 1}}}, {"receivers": {"a": {**MAIL, "x": 1}}}):
+        with pytest.raises(ConfigurationError) as refused:
+            notify_settings.read(table, app.folder)
+        keys = str(refused.value).partition("there are: ")[2].split(", ")
+        assert len(keys) > 3
+        missing = [key for key in keys if not re.search(rf"\b{key}\b|\[notify\.{key}\.", page)]
+        assert not missing
+    (shown,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    run = json.loads(shown)["groups"][0]["runs"][0]
+    made = Message("a", "dead", [Group("t", "", 1, {"runs": [run]})], [1], "host", "db").data()
+    assert made.keys() == json.loads(shown).keys()
+    assert made["groups"][0].keys() == json.loads(shown)["groups"][0].keys()
 
 
 def test_tick_without_hooks_notes_nothing(jobrunner: Commands, database: Database) -> None:

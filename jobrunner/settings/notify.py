@@ -110,7 +110,8 @@ class Notify(NamedTuple):
         every = [self.rules, *self.jobs.values(), *self.schedules.values()]
         if not any(rules.late for rules in every):
             return None
-        return min(rules.late_after or _LATE_AFTER for rules in every)
+        given = [rules.late_after for rules in every if rules.late_after is not None]
+        return min([*given, *([_LATE_AFTER] if self.rules.late_after is None else [])])
 
     def tells_of_dead(self) -> tuple[bool, list[str], list[str]]:
         """Whether of all dead runs, else of which job types and schedules."""
