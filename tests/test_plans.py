@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
+from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
 from harness.plans import (
     DUE,
     EVENTS,
@@ -51,7 +51,12 @@ def unbounded(store: Store, when: str, calls: dict[str, Call], times: int = 1) -
 def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabase) -> None:
     # One test for all, so that the million rows are made once, whatever the number of workers.
     store = Store(locate(database.url), patience=timedelta(seconds=5))
-    idle = IDLE | {"the idle statement": idle_statement(words_of(database.name))}
+    words = words_of(database.name)
+    of_types = hooks(on_dead=[], jobs={"known": {"on_dead": ["chat"]}}, schedules={"s": {"on_dead": ["chat"]}})
+    idle = IDLE | {
+        f"the idle statement {name}": idle_statement(words, notify)
+        for name, notify in {"": None, "with hooks": hooks(), "with hooks of types": of_types}.items()
+    }
     every = {**idle, **BUSY}
     try:
         for statement in (HISTORY, LATER, TRAIL, EVENTS):

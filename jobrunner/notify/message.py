@@ -91,7 +91,8 @@ def _how(event: str, group: Group) -> str:
         return f"succeeded at {group.detail.get('at')}, after it was {group.detail.get('was')}"
     if "slot" in group.detail:
         return f"its slot {group.detail['slot']} has no run yet"
-    runs = "1 run is" if group.runs == 1 else f"{group.runs} runs are"
+    more = " or more" if group.detail.get("or_more") else ""
+    runs = "1 run is" if group.runs == 1 else f"{group.runs}{more} runs are"
     return f"{runs} {event}" if event == "dead" else f"{runs} late and not begun"
 
 

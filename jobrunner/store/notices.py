@@ -17,7 +17,7 @@ from jobrunner.text import iso_instant
 
 BATCH = 1000
 """How many runs one call notes as dead at most."""
-_LATE_LIMIT = 1000
+_LATE_LIMIT = 300
 _LATE_RUNS = ("late_runs", "late_behind_gates", "late_of_schedules")
 _SAMPLES = 3
 _OUTPUT_CHARACTERS = 2000
@@ -65,13 +65,15 @@ class Unsent:
     error: str | None
 
 
-def note_dead(connection: Connection, told: Told, hooked: tuple[bool, Collection[str], Collection[str]]) -> int:
-    """Note the runs that died since, at most ``BATCH``, and who is told of them. Returns how many runs it noted.
+def note_dead(
+    connection: Connection, told: Told, hooked: tuple[bool, Collection[str], Collection[str]], limit: int = BATCH
+) -> int:
+    """Note the runs that died since, at most ``limit``, and who is told of them. Returns how many runs it noted.
 
     ``hooked`` says of which runs somebody may be told: of all, else of these job types and these schedules.
     """
     of_all, types, schedules = hooked
-    values: dict[str, Any] = {"since": -_OLDEST_DEATH.total_seconds(), "limit": BATCH}
+    values: dict[str, Any] = {"since": -_OLDEST_DEATH.total_seconds(), "limit": limit}
     if not of_all:
         values |= {"types": _named(types), "schedules": _named(schedules)}
     dead = connection.execute(Prepared("notices.note_dead", (of_all,)), values).all()
@@ -116,7 +118,9 @@ def note_late(
             values = {"job_type": subject.job_type, "since": -threshold.total_seconds(), "limit": _LATE_LIMIT}
             # Of a schedule there is at most one, or its others are told of in the same message.
             runs = 1 if subject.schedule else connection.execute(Prepared("notices.count_late"), values).scalar_one()
-            rows += _rows("late", subject, max(1, runs), detail, told)
+            # Beside a long backlog nobody waits for its exact number.
+            more = {"or_more": True} if runs == _LATE_LIMIT else {}
+            rows += _rows("late", subject, max(1, runs), {**detail, **more}, told)
     _add(connection, rows)
     return set(late)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select, update
@@ -12,6 +13,8 @@ from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Definition, Lease, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
+from jobrunner.settings.notify import Notify
+from jobrunner.settings.notify import read as read_notify
 from jobrunner.store import (
     admin,
     backpressure,
@@ -66,6 +69,11 @@ KEYED = [{"payload": "{}", "idempotency_key": f"k{n}"} for n in range(9)]
 SETTLED = [{"id": 1, "outcome": "sent", "error": None}]
 
 
+def hooks(**rules: Any) -> Notify:
+    table = {"on_dead": ["chat"], "on_late": ["chat"], "receivers": {"chat": {"url_env": "CHAT"}}}
+    return read_notify(table | rules, Path("/"))
+
+
 def told(*_: str) -> list[str]:
     return ["somebody"]
 
@@ -79,9 +87,9 @@ def claiming(**changes: Any) -> Call:
     return lambda connection: claims.claim(connection, request(**changes))
 
 
-def idle_statement(words: dict[str, str]) -> Call:
+def idle_statement(words: dict[str, str], notify: Notify | None = None) -> Call:
     values: Any = (OWNER.host, OWNER.name, "1")
-    return lambda connection: connection.execute(idle.statement(words), values)
+    return lambda connection: connection.execute(idle.statement(words, notify), values)
 
 
 def pruning(*names: str) -> Call:
@@ -250,8 +258,7 @@ BUSY: dict[str, Call] = {
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
-    "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], [])),
-    "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"])),
+    "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], []), 40),
     "notices.note_late": lambda connection: notices.note_late(connection, told, lambda *_: LEASE, LEASE),
     "notices.note_recovered": lambda connection: notices.note_recovered(connection, told, lambda _: (), 100),
     "notices.take": lambda connection: notices.take(connection, ["somebody"], OWNER.name, 20),
@@ -262,6 +269,10 @@ BUSY: dict[str, Call] = {
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
+# What died in a day and is of no type with a hook is read, too.
+OLD |= {
+    "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"]), 40),
+}
 PEOPLE = {
     "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
