@@ -122,7 +122,9 @@ def _told(kind: Kind, concerned: Concerned) -> str:
     if not concerned.is_known:
         return "no tick of this host is known"
     running = f"{_number(concerned.running)} at work go on"
-    return running if kind == "host" else f"{_number(concerned.waiting)} runs wait, {running}"
+    if kind == "host":
+        return running
+    return f"{'1 run waits' if concerned.waiting == 1 else f'{_number(concerned.waiting)} runs wait'}, {running}"
 
 
 def _number(count: int) -> str:

@@ -2065,14 +2065,6 @@ WHERE jobrunner_schema.job_runs.definition_id = given.definition_id AND jobrunne
         {'at': 'instant', 'given': (('id', None),)},
         (),
     ),
-    ('pauses.for_host', ()): (
-        """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.name = %(host)s::VARCHAR""",
-        {},
-        {},
-        (('kind', None), ('name', None)),
-    ),
     ('retention.delete', ('runs',)): (
         """DELETE FROM jobrunner_schema.job_runs WHERE jobrunner_schema.job_runs.id IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)""",

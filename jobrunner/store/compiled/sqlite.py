@@ -2038,14 +2038,6 @@ WHERE job_runs.definition_id = given.definition_id AND job_definitions.id = give
         {'at': 'instant', 'given': (('id', None),)},
         (),
     ),
-    ('pauses.for_host', ()): (
-        """SELECT job_pauses.kind, job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind != 'host' OR job_pauses.name = :host""",
-        {},
-        {},
-        (('kind', None), ('name', None)),
-    ),
     ('retention.delete', ('runs',)): (
         """DELETE FROM job_runs WHERE job_runs.id IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",
