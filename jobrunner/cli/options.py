@@ -86,7 +86,6 @@ UTC = click.Option(
 )
 
 ALL = (ENV_FILE, CONFIG, UTC)
-ALL = (ENV_FILE, CONFIG)
 
 
 def _note_reason(context: click.Context, _: click.Parameter, given: str | None) -> None:
