@@ -301,6 +301,18 @@ def test_tick_with_nothing_to_do_is_idle_unless_somebody_is_to_be_told(database:
             database.execute(f"DELETE FROM {table}")
 
 
+def test_paused_run_is_not_late(jobrunner: Commands, app: App, database: Database, web: Web) -> None:
+    configure(app, '[notify]\non_late = ["chat"]\nlate_after = "10m"')
+    queue(database, "echo", run_at=database.now() - HOUR)
+    queue(database, "unknown_here", run_at=database.now() - HOUR)
+    jobrunner("pause", "echo")
+    tick(jobrunner, web)
+    assert [each.json()["subject"] for each in web.requests] == ["unknown_here: 1 run late"]
+    jobrunner("resume", "echo")
+    tick(jobrunner, web)
+    assert [each.json()["subject"] for each in web.requests[1:]] == ["echo: 1 run late"]
+
+
 def blocked(database: Database, run_at: datetime) -> None:
     """A run that is due and waits behind another one with its key."""
     later = database.now() + timedelta(minutes=5)

@@ -38,8 +38,9 @@ def statement(words: dict[str, str], notify: Notify | None = None) -> str:
 INSERT INTO {schema}job_ticks (host, worker, version, started_at, finished_at, counts)
 SELECT {given}, {given}, {given}, {now}, {now}, '{{}}' FROM {schema}job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
-  AND (SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
-  AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
+  AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
+    AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
+    OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
   AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
   AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
@@ -63,7 +64,8 @@ def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
     if (least := notify.least_late()) is not None:
         text += f"""
   AND (SELECT min(run_at) FROM {schema}job_runs WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = ''
-    AND run_at < {now} - {ten_minutes} * {least.total_seconds() / 600!r}) IS NULL"""  # noqa: S608
+    AND job_type NOT IN (SELECT name FROM {schema}job_pauses WHERE kind = 'type')
+    AND NOT EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'all') AND run_at < {now} - {ten_minutes} * {least.total_seconds() / 600!r}) IS NULL"""  # noqa: S608
     return text
 
 
@@ -83,6 +85,7 @@ def was_idle(
     None means that it must, too, but that the database did not say so.
     """
     try:
-        return raw_driver.change(url, schema, partial(statement, notify=notify), (host, worker, version)) == 1
+        values = (host, worker, version, host)
+        return raw_driver.change(url, schema, partial(statement, notify=notify), values) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

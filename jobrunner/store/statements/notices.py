@@ -31,6 +31,7 @@ from jobrunner.store.schema import (
     job_definitions,
     job_gates,
     job_notices,
+    job_pauses,
     job_runs,
     job_state,
 )
@@ -135,6 +136,13 @@ def late_of_schedules() -> Select[Any]:
     return _late(definitions, of_schedule.order_by(columns.id)).where(columns.lease_token.is_(None))
 
 
+# Whoever pauses something knows that it waits.
+_UNPAUSED = (
+    job_runs.c.job_type.not_in(select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'type'"))),
+    ~select(job_pauses.c.name).where(job_pauses.c.kind == literal_column("'all'")).exists(),
+)
+
+
 def _late(listed: Any, of_each: Select[Any]) -> Select[Any]:
     columns = job_runs.c
     first = of_each.limit(literal_column("1")).correlate(listed).scalar_subquery()
@@ -143,7 +151,7 @@ def _late(listed: Any, of_each: Select[Any]) -> Select[Any]:
     return (
         select(*names, now().label("now"))
         .join_from(found, job_runs, columns.id == found.c.id)
-        .where(columns.run_at < _since())
+        .where(columns.run_at < _since(), *_UNPAUSED)
     )
 
 
