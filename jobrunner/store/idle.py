@@ -62,10 +62,11 @@ def _nobody_to_tell(words: dict[str, str], notify: Notify) -> str:
   AND NOT EXISTS (SELECT id FROM {schema}job_runs WHERE {UNTOLD}
     AND finished_at > {now} - {ten_minutes} * {_OLDEST_DEATH} {"" if of_all else of_these})"""  # noqa: S608
     if (least := notify.least_late()) is not None:
+        late = f"{now} - {ten_minutes} * {least.total_seconds() / 600!r}"
         text += f"""
   AND (SELECT min(run_at) FROM {schema}job_runs WHERE status IN ('queued', 'failed') AND releases >= 0 AND gate = ''
     AND job_type NOT IN (SELECT name FROM {schema}job_pauses WHERE kind = 'type')
-    AND NOT EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'all') AND run_at < {now} - {ten_minutes} * {least.total_seconds() / 600!r}) IS NULL"""  # noqa: S608
+    AND NOT EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'all') AND run_at < {late}) IS NULL"""  # noqa: S608
     return text
 
 

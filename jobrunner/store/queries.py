@@ -76,6 +76,7 @@ class Run:
     cancel_requested_at: datetime | None
     failed_at: datetime | None
     finished_at: datetime | None
+    told_at: datetime | None
     releases: int
     lease_expiries: int
     incompatible_at: datetime | None
