@@ -30,6 +30,7 @@ OPTIONS = {
     "discard": ["JOB_ID", "--reason"],
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
+    "health": ["--only", "--json"],
     "dev": [],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
