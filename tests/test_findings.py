@@ -22,7 +22,6 @@ from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
-HERE = "tests/test_findings.py"
 TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects")
 Plant = Callable[[Database], object]
 
@@ -230,7 +229,9 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
 
 
 def test_thresholds_come_from_a_table_of_their_own_or_from_the_environment(tmp_path: Path) -> None:
-    (block,) = pages.checked_by(f"{HERE}::test_thresholds_come_from_a_table_of_their_own_or_from_the_environment")
+    (block,) = pages.checked_by(
+        "tests/test_findings.py::test_thresholds_come_from_a_table_of_their_own_or_from_the_environment"
+    )
     file = tmp_path / "jobrunner.toml"
     file.write_text(block.text)
     environ = {"JOBRUNNER_CONFIG": str(file)}
@@ -248,7 +249,7 @@ def test_thresholds_come_from_a_table_of_their_own_or_from_the_environment(tmp_p
 
 
 def test_the_outputs_of_the_page_are_what_is_printed(jobrunner: Commands, database: Database) -> None:
-    printed, check = pages.checked_by(f"{HERE}::test_the_outputs_of_the_page_are_what_is_printed")
+    printed, check = pages.checked_by("tests/test_findings.py::test_the_outputs_of_the_page_are_what_is_printed")
     dead_runs(database, 1, MINUTE, "import")
     old_runs(database, 2, 35 * HOUR, "send_report")
     insert_ticks(database, "alpha", 35 * HOUR)
@@ -265,7 +266,7 @@ def test_the_outputs_of_the_page_are_what_is_printed(jobrunner: Commands, databa
 
 
 def test_the_probe_of_the_page_is_a_command(jobrunner: Commands, database: Database) -> None:
-    (block,) = pages.checked_by(f"{HERE}::test_the_probe_of_the_page_is_a_command")
+    (block,) = pages.checked_by("tests/test_findings.py::test_the_probe_of_the_page_is_a_command")
     _, *words = yaml.safe_load(block.text)["readinessProbe"]["exec"]["command"]
     insert_ticks(database, "alpha")
     dead_runs(database, 1, MINUTE)
