@@ -228,9 +228,9 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
     assert "uncertain_effects" in wrong.stderr
 
 
-def test_thresholds_come_from_a_table_of_their_own_or_from_the_environment(tmp_path: Path) -> None:
+def test_thresholds_come_from_a_table_or_the_environment(tmp_path: Path) -> None:
     (block,) = pages.checked_by(
-        "tests/test_findings.py::test_thresholds_come_from_a_table_of_their_own_or_from_the_environment"
+        "tests/test_findings.py::test_thresholds_come_from_a_table_or_the_environment"
     )
     file = tmp_path / "jobrunner.toml"
     file.write_text(block.text)
