@@ -229,9 +229,7 @@ def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_th
 
 
 def test_thresholds_come_from_a_table_or_the_environment(tmp_path: Path) -> None:
-    (block,) = pages.checked_by(
-        "tests/test_findings.py::test_thresholds_come_from_a_table_or_the_environment"
-    )
+    (block,) = pages.checked_by("tests/test_findings.py::test_thresholds_come_from_a_table_or_the_environment")
     file = tmp_path / "jobrunner.toml"
     file.write_text(block.text)
     environ = {"JOBRUNNER_CONFIG": str(file)}
