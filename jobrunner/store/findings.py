@@ -18,6 +18,10 @@ PERIOD = timedelta(hours=1)
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
 _CLOCK_STEP = timedelta(minutes=1)
+_HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
+_DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
+_UNCERTAIN_EFFECTS = Prepared("findings.uncertain_effects")
+_BROKEN_DEFINITIONS = Prepared("findings.broken_definitions")
 
 
 @dataclass(frozen=True)
@@ -128,21 +132,20 @@ class Limits:
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
 
-    def rows(name: str, **seconds: timedelta) -> Sequence[dict[str, Any]]:
+    def rows(statement: Prepared, **seconds: timedelta) -> Sequence[dict[str, Any]]:
         values = {name: each.total_seconds() for name, each in seconds.items()}
-        found = connection.execute(Prepared(f"findings.{name}"), {**values, "most": limits.most + 1})
-        return [row._asdict() for row in found]
+        return [row._asdict() for row in connection.execute(statement, {**values, "most": limits.most + 1})]
 
     at = tallies.now(connection)
     return Facts(
         at=at,
-        hosts=[HostTick(**row) for row in rows("hosts")],
-        killed=[KilledTicks(**row) for row in rows("killed_ticks", since=-PERIOD, before=-limits.killed_after)],
+        hosts=[HostTick(**row) for row in rows(_HOSTS)],
+        killed=[KilledTicks(**row) for row in rows(_KILLED_TICKS, since=-PERIOD, before=-limits.killed_after)],
         due=_behind(connection, at, limits, list(_due(connection, limits))),
-        dead=[DeadType(**row) for row in rows("dead", since=-PERIOD)],
-        expired=ExpiredLeases(**rows("expired_leases", before=-limits.expired_for)[0]),
-        uncertain=UncertainEffects(**rows("uncertain_effects")[0]),
-        broken=[BrokenDefinition(**row) for row in rows("broken_definitions", ahead=_CLOCK_STEP)],
+        dead=[DeadType(**row) for row in rows(_DEAD, since=-PERIOD)],
+        expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
+        uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
+        broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=_CLOCK_STEP)],
     )
 
 
