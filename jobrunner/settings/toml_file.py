@@ -121,7 +121,7 @@ def _check_numbers(value: object, key: str = "") -> None:
 
 def _parse(path: Path, data: dict[str, Any]) -> JobFile:
     top = TableReader("", data)
-    settings, notify = (top.take(name, dict) for name in ("settings", "notify"))
+    settings, health, notify = (top.take(name, dict) for name in ("settings", "health", "notify"))
     jobs: dict[str, Any] = top.take("jobs", dict) or {}
     tables: dict[str, Any] = top.take("schedules", dict) or {}
     top.close()
@@ -139,7 +139,15 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
             raise ConfigurationError(f"schedules.{name}: the schedule of {where} has that name; choose another")
         schedules[name] = named_schedule(name, reader)
         reader.close()
-    return JobFile(path, settings or {}, found, schedules, notify)
+    return JobFile(path, _with_health(settings or {}, health or {}), found, schedules, notify)
+
+
+def _with_health(settings: dict[str, Any], health: dict[str, Any]) -> dict[str, Any]:
+    """The settings with those of the table [health], whose names lack the ``health_``."""
+    thresholds = {f"health_{name}": value for name, value in health.items()}
+    for name in sorted(thresholds.keys() & settings.keys()):
+        raise ConfigurationError(f"settings.{name}: [health] has it, too; remove one")
+    return settings | thresholds
 
 
 def _reader(kind: str, name: str, table: object) -> TableReader:
