@@ -34,7 +34,10 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     "10 000 levels": ("a = " + "[" * 10_000, ["is not TOML"]),
     # Keys that there are not.
     "job for jobs": ("[job.x]\ncommand = ['/bin/true']\n", ["job: is not a key", "did you mean 'jobs'?"]),
-    "setting at the top": ("concurrency = 2\n" + GOOD, ["concurrency: is not a key", "jobs, schedules, settings"]),
+    "setting at the top": (
+        "concurrency = 2\n" + GOOD,
+        ["concurrency: is not a key", "health, jobs, notify, schedules"],
+    ),
     "tool": ("[tool.jobrunner]\n", ["tool: is not a key"]),
     "key of a job": (job("comand = 'x'"), ["jobs.x.comand", "did you mean 'command'?"]),
     "key of a job, other": (job("retries = 3"), ["jobs.x.retries", "is not a key"]),
