@@ -30,6 +30,8 @@ TABLE = [
     "status --json",
     "stats nothing",
     "effects list",
+    "logs 3",
+    "watch 2",
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",

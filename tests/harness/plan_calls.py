@@ -306,7 +306,7 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
+    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
     "limits_view.running_limits": "what overview.status calls",
