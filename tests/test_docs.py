@@ -316,7 +316,7 @@ def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_page():
     assert sorted(table) == sorted(commands)
     options = set(re.findall(r"^  (--[a-z-]+)", help_of("schedule", "edit"), re.MULTILINE))
     named_elsewhere = {"--type", "--cron", "--timezone", "--payload", "--description", "--name", "--allow-unknown"}
-    of_every_command = {"--env-file", "--config", "--utc"}
+    of_every_command = {"--env-file", "--config", "--utc", "--reason"}
     assert set(names_in(first_table(SCHEDULES, "Options"))) == options - named_elsewhere - of_every_command
 
 
@@ -357,3 +357,14 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
     import cli_page
 
     return cli_page
+
+
+def test_times_that_how_it_works_names_are_the_defaults() -> None:
+    page = (ROOT / "docs" / "how-it-works.md").read_text()
+    settings = config.load({})
+    assert settings.lease == timedelta(minutes=1)
+    assert "a lease (one minute)" in page
+    assert settings.heartbeat * 4 == settings.lease
+    assert "every quarter of the lease" in page
+    assert settings.budget == timedelta(seconds=50)
+    assert "its budget (50 seconds)" in page

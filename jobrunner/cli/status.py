@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, following, render, session
+from jobrunner.cli import environment, following, pause, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.settings.config import Config
@@ -78,6 +78,7 @@ _Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 
 def _tables(found: State) -> Iterator[_Table]:
     """Each table: its title, its headings, and its rows."""
+    yield "paused (jobrunner resume)", pause.HEADINGS, pause.rows(found.pauses)
     yield (
         "running",
         ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),
