@@ -34,6 +34,7 @@ OPTIONS = {
     "pause": ["--type", "--host", "--all", "--reason", "--list", "--json"],
     "resume": ["--type", "--host", "--all", "--reason"],
     "stats": ["TYPE", "--since", "--json"],
+    "health": ["--only", "--json"],
     "dev": [],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],

@@ -29,6 +29,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "health --only uncertain_effects",
     "effects list",
     "logs 3",
     "watch 2",

@@ -17,6 +17,7 @@ _MODULES = {
     **dict.fromkeys(("logs", "watch"), "logs"),
     "status": "status",
     "stats": "stats",
+    "health": "health",
     "apply": "apply",
     "dev": "dev",
     "effects": "effects",
