@@ -31,6 +31,7 @@ OPTIONS = {
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
     "dev": [],
+    "doctor": ["--json", "--no-crontab"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

@@ -34,6 +34,7 @@ TABLE = [
     "cancel 1",
     "discard 3 --reason tired",
     "completion bash",
+    "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants
