@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
 from collections.abc import Collection, Sequence
 
 import click
 
 from jobrunner.admin.doctor import settings
-from jobrunner.admin.doctor.checks import ok, wrong
+from jobrunner.admin.doctor.checks import Verdict, ok, wrong
 from jobrunner.admin.doctor.examine import Patient, Report, examine
 from jobrunner.admin.doctor.handlers import Discover
 from jobrunner.admin.doctor.settings import EnvFile
@@ -19,7 +16,6 @@ from jobrunner.errors import JobrunnerError
 from jobrunner.jobs.payload import Payload
 from jobrunner.settings.config import Config
 from jobrunner.store import waits
-from jobrunner.text import visible, visible_block
 
 _INDENT = 27
 
@@ -76,21 +72,15 @@ def _discover(config: Config) -> Discover:
 
 
 def _show(report: Report) -> None:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     for check in report.checks:
-        _show_line(f"{check.verdict:9}{check.name:18}", visible(check.found), width)
-        for line in visible_block(check.remedy or "").splitlines():
-            _show_line("", f"  {line}", width)
+        is_wrong = check.verdict is Verdict.WRONG
+        render.line(f"{check.verdict:9}{check.name:18}{check.found}", is_wrong=is_wrong, hanging=_INDENT)
+        if check.remedy is not None:
+            render.block(check.remedy, " " * _INDENT)
     if report.settings:
         click.echo()
-        render.table(
-            ("SETTING", "VALUE", "FROM"), [(each.name, each.value, each.origin) for each in report.settings], indent=""
-        )
-
-
-def _show_line(head: str, text: str, width: int) -> None:
-    indent = " " * _INDENT
-    click.echo(textwrap.fill(text, max(width, 60), initial_indent=head.ljust(_INDENT), subsequent_indent=indent))
+        rows = [(each.name, each.value, each.origin) for each in report.settings]
+        render.table(("SETTING", "VALUE", "FROM"), rows, indent="")
 
 
 COMMANDS = (doctor,)

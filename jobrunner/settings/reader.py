@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -170,6 +171,4 @@ class SettingsReader:
 
 def _version() -> str:
     # A variable of a newer version may be set beside this older code, as while hosts are upgraded one by one.
-    import jobrunner
-
-    return jobrunner.__version__
+    return str(import_module("jobrunner").__version__)
