@@ -32,6 +32,7 @@ OPTIONS = {
     "resume": ["--type", "--host", "--all", "--reason"],
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
+    "health": ["--only", "--json"],
     "dev": [],
     "doctor": ["--json", "--no-crontab"],
     "show": ["JOB_ID", "--json"],
