@@ -258,7 +258,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_package(check_types: Cal
     assert "Success: no issues found" in told, told
     kept, called = re.findall(r'Revealed type is "(.*)"', told)
     assert re.fullmatch(
-        r"jobrunner\.application\.registry\.Job\[\[name: (builtins\.)?str,"
+        r"jobrunner\.application\.job\.Job\[\[name: (builtins\.)?str,"
         r" times: (builtins\.)?int =\], (builtins\.)?str\]",
         kept,
     ), kept

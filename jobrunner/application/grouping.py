@@ -11,7 +11,7 @@ from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.model import OnFailure
 
 if TYPE_CHECKING:
-    from jobrunner.application.registry import Job
+    from jobrunner.application.job import Job
 
 P = ParamSpec("P")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import selectors
 import time
 from collections.abc import Iterable, Iterator
@@ -11,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from jobrunner import clock
+from jobrunner.children.alarm import Alarm
 from jobrunner.children.begun_page import BegunPage
 from jobrunner.children.child_start import ChildStart
 from jobrunner.children.command_child import CommandLine, CommandProcess
@@ -27,8 +26,6 @@ _DYING_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 """If no child rings, the channels of those at work are read this often, and it is seen this often whether one has ended
 (at a signal, at once)."""
-_SHORTEST_POLL_SECONDS = 0.001
-"""A poll waits for whole milliseconds: it would make a shorter wait longer."""
 
 
 class Supervisor:
@@ -39,13 +36,10 @@ class Supervisor:
         self._groups = groups
         self._start_limit = start_limit_seconds
         self._selector = selectors.DefaultSelector()
-        self._woken = select.poll()
-        self._wake_read, self.wake_descriptor = os.pipe()
-        for end in (self._wake_read, self.wake_descriptor):
-            os.set_blocking(end, False)
+        self._alarm = Alarm()
+        self.wake_descriptor = self._alarm.descriptor
         # Each descriptor with what is called when it is ready.
-        self._selector.register(self._wake_read, selectors.EVENT_READ, self._on_wake)
-        self._woken.register(self._wake_read, select.POLLIN)
+        self._selector.register(self._alarm, selectors.EVENT_READ, self._on_wake)
         self._starting: dict[ChildProcess, ChildStart] = {}
         self._all: dict[Process, None] = {}
         # What each channel is in the selector for. A missing one is not in it.
@@ -76,8 +70,7 @@ class Supervisor:
 
     def wake(self) -> None:
         """Make the current or next ``poll`` return at once."""
-        with suppress(BlockingIOError):
-            os.write(self.wake_descriptor, b"\0")
+        self._alarm.ring()
 
     def spawn(self) -> None:
         """Start a child; a later ``poll`` reports when it is ready. Raises OSError when the host cannot start it."""
@@ -125,10 +118,8 @@ class Supervisor:
         """
         events: list[Event] = []
         self._register_channels()
-        if gathering_seconds >= _SHORTEST_POLL_SECONDS:
-            self._woken.poll(1000 * gathering_seconds)
-        elif gathering_seconds > 0:
-            time.sleep(gathering_seconds)
+        if gathering_seconds > 0:
+            self._alarm.wait(gathering_seconds)
         ready = self._selector.select(max(0.0, timeout_seconds - gathering_seconds))
         for key, interest in ready:
             if key.data is not None:
@@ -144,9 +135,7 @@ class Supervisor:
         return events
 
     def _on_wake(self, _: int) -> Iterable[Event]:
-        with suppress(BlockingIOError):
-            while os.read(self._wake_read, 4096):
-                pass
+        self._alarm.silence()
         # Perhaps by SIGCHLD.
         self._reap_at = 0.0
         return ()
@@ -186,8 +175,7 @@ class Supervisor:
                 if isinstance(event, Died):
                     event.process.close()
         self._selector.close()
-        os.close(self._wake_read)
-        os.close(self.wake_descriptor)
+        self._alarm.close()
 
     def kill_all(self) -> None:
         """Kill every process and wait until they are dead, because another tick may start their runs next."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import clock
 from jobrunner.application import middleware
-from jobrunner.application.registry import Job
+from jobrunner.application.job import Job
 from jobrunner.children.inside import reports
 from jobrunner.children.inside.reports import Progress
 from jobrunner.children.messages import Progress as ProgressMessage

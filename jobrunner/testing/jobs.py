@@ -11,7 +11,8 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, overload
 
-from jobrunner.application.registry import Job, registered
+from jobrunner.application.job import Job
+from jobrunner.application.registry import registered
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import BadPayload, UsageError
 from jobrunner.lifecycle import Status

@@ -17,7 +17,7 @@ from jobrunner.worker import dependants
 from jobrunner.worker.abandon import abandon
 from jobrunner.worker.backpressure import declare_limits
 from jobrunner.worker.beside import Beside
-from jobrunner.worker.claimer import Claimed, Claimer, Wanted
+from jobrunner.worker.claimer import Claimer
 from jobrunner.worker.collector import Collector
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.dispatcher import Dispatcher
@@ -28,7 +28,7 @@ from jobrunner.worker.listening import CannotListen, Listening
 from jobrunner.worker.outage import Outage
 from jobrunner.worker.period import LOOK_AGAIN_SECONDS, Budget, Period
 from jobrunner.worker.phase import AT_WORK_PHASES, Phase
-from jobrunner.worker.pools.pool import Pool
+from jobrunner.worker.pool_claims import PoolClaims
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.quarantine import Quarantine
 from jobrunner.worker.record import report_host
@@ -56,10 +56,9 @@ class Loop:
         self._dispatcher = Dispatcher(context, hand, self._pools, self._finalizer)
         self._collector = Collector(context, hand, self._pools, self._dispatcher, self._finalizer)
         self._stopper = Stopper(context, hand, self._pools, self._dispatcher, self._collector)
+        self._claims = PoolClaims(hand, self._pools, self._claimer, self._dispatcher, supervisor)
         self._outage = Outage()
         self._quarantine = Quarantine(hand, self._pools, self._claimer, self._dispatcher)
-        # The pool that the last claim in another thread was for.
-        self._asked_for: Pool | None = None
 
     def run(self) -> None:
         """Work until there is nothing more to do.
@@ -197,16 +196,18 @@ class Loop:
 
     def _claim(self) -> None:
         """Claim as many runs as the pools have capacity for."""
-        self._take_answer()
+        try:
+            if self._claims.take_answer():
+                self._outage.end()
+        except DatabaseUnavailable as error:
+            self._note_outage(error)
         if not self._may_claim() or not self._may_ask():
             return
         if all(pool.ask_at > clock.elapsed() for pool in self._pools if pool.types.policies):
             return
         try:
             if not self._quarantine.claim():
-                # The pool of the last claim beside the loop comes last, so that it does not keep out the others.
-                for pool in sorted(self._pools, key=lambda pool: pool is self._asked_for):
-                    self._claim_for(pool)
+                self._claims.claim(self._period)
             self._outage.end()
         except DatabaseUnavailable as error:
             self._note_outage(error)
@@ -215,50 +216,6 @@ class Loop:
         """Whether nothing must be done before the next claim."""
         is_claiming = self._quarantine.is_at_work() or self._claimer.is_asking()
         return not is_claiming and self._returner.is_free() and not self._finalizer.is_late()
-
-    def _take_answer(self) -> None:
-        """Take the runs of a claim that another thread has sent, if it has its answer."""
-        pool = self._asked_for
-        try:
-            if pool is not None and (claimed := self._claimer.answer()) is not None:
-                self._take_claimed(pool, claimed)
-                self._outage.end()
-        except DatabaseUnavailable as error:
-            self._note_outage(error)
-
-    def _claim_for(self, pool: Pool) -> None:
-        if not pool.types.policies or pool.ask_at > clock.elapsed() or self._claimer.is_asking():
-            return
-        policies, capacity = list(pool.types.policies.values()), pool.capacity()
-        wanted = int(min(capacity.claimable.runs(capacity.claimable.permits), self._period.most_runs()))
-        if wanted > 0:
-            request = Wanted(policies, wanted, capacity.claimable, capacity.limits)
-            # Set before the claim, because what happens meanwhile may be a reason to ask again soon.
-            pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
-            # Beside, if every child has work, which goes on meanwhile, or if a write would hold this claim up.
-            is_beside = not capacity.claimable.permits or self._hand.count(Phase.WRITING) > 0
-            if is_beside and self._claimer.ask(request):
-                self._asked_for = pool
-                return
-            self._take_claimed(pool, self._claimer.take(request))
-        if pool.ask_at <= clock.elapsed() and (spare := pool.capacity().growth):
-            self._grow(pool, spare)
-
-    def _take_claimed(self, pool: Pool, claimed: Claimed) -> None:
-        pool.opens_at = None if claimed.opens_in is None else clock.elapsed() + claimed.opens_in
-        if pool.opens_at is not None:
-            pool.ask_at = min(pool.ask_at, pool.opens_at)
-        if claimed.may_be_more:
-            pool.ask_at = 0.0
-        self._dispatcher.take(claimed)
-
-    def _grow(self, pool: Pool, spare: int) -> None:
-        waits = any(held.run.job_type in pool.types.known for held in self._hand.in_phase(Phase.WAITING))
-        # Runs that wait for a child are claimed already, so the database does not count them as due.
-        due = self._claimer.count_due(list(pool.types.policies.values()), spare) + waits
-        pool.grow(due - self._supervisor.starting)
-        if not due:
-            pool.ask_at = clock.elapsed() + self._period.ask_again_seconds
 
     # Collecting.
 

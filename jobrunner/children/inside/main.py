@@ -8,10 +8,8 @@ Standard output and error are a pipe to the parent.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
-import resource
 import select
 import signal
 import socket
@@ -23,12 +21,14 @@ from typing import Any
 
 from jobrunner import clock, failpoints
 from jobrunner.application import middleware
-from jobrunner.application.registry import Job, registered
+from jobrunner.application.job import Job
+from jobrunner.application.registry import registered
 from jobrunner.children import at_work
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
 from jobrunner.children.inside import attribution, connections, reports
 from jobrunner.children.inside.imports import import_handlers
+from jobrunner.children.inside.lifetime import end_with_parent
 from jobrunner.children.inside.own_work import DatabaseAccess, OwnWork
 from jobrunner.children.inside.reports import Progress
 from jobrunner.children.inside.stdio import Streams
@@ -45,7 +45,6 @@ from jobrunner.children.messages import (
 from jobrunner.children.tokens import BadToken, Tokens
 from jobrunner.jobs.outcomes import Discard, HandlerStopped, Retry, Snooze
 
-_PR_SET_PDEATHSIG = 1
 _MOST_CLOSED_IN_A_ROW = 2
 _signals: Any = sys.modules.get("_signal", signal)
 """The C module below ``signal``, whose own work on a handler takes a tenth of the time of a short run."""
@@ -62,7 +61,7 @@ def main(arguments: list[str]) -> None:
     for descriptor in (channel, tokens, stacks, running, *page):
         # A program that a handler starts must not write into this child's channel nor take its tokens.
         os.set_inheritable(descriptor, False)
-    _end_with_parent(parent)
+    end_with_parent(parent)
     attribution.install()
     faulthandler.enable(stacks)
     # With this signal the parent asks for the stacks when a handler hangs. C code writes them, so it works even while
@@ -75,18 +74,6 @@ def main(arguments: list[str]) -> None:
             stream.flush()
     # Not sys.exit: it would wait for threads that a handler has left behind.
     os._exit(0)
-
-
-def _end_with_parent(parent: int) -> None:
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        # When memory runs out, the kernel kills the handler, and not the tick or a database on this host.
-        score.write("1000")
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Child:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from jobrunner import clock
-from jobrunner.application.registry import Job
+from jobrunner.application.job import Job
 from jobrunner.children.frames import framed
 from jobrunner.children.inside.own_work import OwnWork
 from jobrunner.children.messages import NOT_BEGUN, FromChild, Report, StartRun

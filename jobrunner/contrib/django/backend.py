@@ -24,7 +24,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 import jobrunner
-from jobrunner.application.registry import Job, registered
+from jobrunner.application.job import Job
+from jobrunner.application.registry import registered
 from jobrunner.contrib.django import conf
 from jobrunner.errors import UsageError
 from jobrunner.jobs.context import Context

@@ -1,0 +1,49 @@
+"""An alarm that any thread, and a signal, may ring to end a wait of the main thread."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from contextlib import suppress
+
+_SHORTEST_POLL_SECONDS = 0.001
+"""A poll waits for whole milliseconds: it would make a shorter wait longer."""
+
+
+class Alarm:
+    """A pipe. ``descriptor`` is its end for writing, for ``signal.set_wakeup_fd``."""
+
+    def __init__(self) -> None:
+        self._read, self.descriptor = os.pipe()
+        for end in (self._read, self.descriptor):
+            os.set_blocking(end, False)
+        self._poll = select.poll()
+        self._poll.register(self._read, select.POLLIN)
+
+    def fileno(self) -> int:
+        """The descriptor that is readable while the alarm rings."""
+        return self._read
+
+    def ring(self) -> None:
+        """End the wait that is going on, or the next one."""
+        with suppress(BlockingIOError):
+            os.write(self.descriptor, b"\0")
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the alarm rings, at most for so long. A wait of less than a millisecond is not cut short."""
+        if seconds >= _SHORTEST_POLL_SECONDS:
+            self._poll.poll(1000 * seconds)
+        else:
+            time.sleep(seconds)
+
+    def silence(self) -> None:
+        """Let the next wait begin anew."""
+        with suppress(BlockingIOError):
+            while os.read(self._read, 4096):
+                pass
+
+    def close(self) -> None:
+        """Close the pipe."""
+        os.close(self._read)
+        os.close(self.descriptor)
