@@ -11,7 +11,7 @@ from jobrunner.store import hosts
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared
 
-MOST_LEFT = 10_000
+MOST_LEFT = 1000
 """So many due runs are counted at the end of a tick that leaves some."""
 _LIMITS = ("budget", "batch")
 

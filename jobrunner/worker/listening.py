@@ -167,4 +167,3 @@ class Listening(Period):
         if listener.descriptor is not None:
             self._supervisor.unwatch(listener.descriptor)
         listener.close()
-
