@@ -214,8 +214,6 @@ BUSY: dict[str, Call] = {
     "expiries.recover": lambda connection: expiries.recover(connection, 100),
     "expiries.recover some": lambda connection: expiries.recover(connection, 20, only=range(2_000_021, 2_000_041)),
     "expiries.held_runs": lambda connection: expiries.held_runs(connection, [OWNER.name]),
-    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
-    "ticks.count_left": ticks.count_left,
     "hosts.write": lambda connection: hosts.write(connection, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "retention.prune nothing old": pruning(),
@@ -253,8 +251,12 @@ BUSY: dict[str, Call] = {
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),
 }
-# A batch of 500 goes at a time, and with each run what belongs to it.
-OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
+# A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
+OLD: dict[str, Call] = {
+    **{f"retention.prune {name}": pruning(name) for name in KEPT},
+    "ticks.count_left": ticks.count_left,
+    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
+}
 PEOPLE = {
     "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
@@ -265,6 +267,7 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
+    "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
