@@ -21,6 +21,7 @@ _MODULES = {
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
+    **dict.fromkeys(("pause", "resume"), "pause"),
 }
 
 

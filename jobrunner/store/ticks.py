@@ -68,9 +68,9 @@ def count_left(connection: Connection) -> dict[str, Any]:
     return {"runs": counted, "at_least": sum(counted.values()) > MOST_LEFT} if counted else {}
 
 
-def is_anything_due(connection: Connection) -> bool:
-    """Whether there is anything to recover, end, expand or claim, of any job type."""
-    return bool(connection.execute(Prepared("ticks.is_due")).scalar_one())
+def is_anything_due(connection: Connection, host: str | None = None) -> bool:
+    """Whether there is anything to recover, end, expand or claim, of any job type. ``host`` None: one not paused."""
+    return bool(connection.execute(Prepared("ticks.is_due"), {"host": host}).scalar_one())
 
 
 def is_any_expandable(connection: Connection) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
+from functools import partial
 
 import jobrunner
 from jobrunner import clock
@@ -91,7 +92,8 @@ class Tick:
     def _work(self, tick_id: int) -> None:
         context = self._context
         held = do_housekeeping(context)
-        if context.config.linger or context.database.read(ticks.is_anything_due):
+        is_anything_due = partial(ticks.is_anything_due, host=context.owner.host)
+        if context.config.linger or context.database.read(is_anything_due):
             if not context.config.imports:
                 # Otherwise the first handshake says what this host can run.
                 report_host(context, ())

@@ -12,7 +12,16 @@ from jobrunner.store.schema.history import (
     job_ticks,
     job_totals,
 )
-from jobrunner.store.schema.limits import IS_ENDED, job_gates, job_keys, job_limits, job_locks, job_parents, job_types
+from jobrunner.store.schema.limits import (
+    IS_ENDED,
+    job_gates,
+    job_keys,
+    job_limits,
+    job_locks,
+    job_parents,
+    job_pauses,
+    job_types,
+)
 from jobrunner.store.schema.runs import ANY_RELEASES, IS_UNFINISHED, job_definitions, job_runs, job_state
 
 __all__ = [
@@ -29,6 +38,7 @@ __all__ = [
     "job_limits",
     "job_locks",
     "job_parents",
+    "job_pauses",
     "job_runs",
     "job_state",
     "job_tallies",
