@@ -29,6 +29,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "health --only uncertain_effects",
     "effects list",
     "retry 3",
     "cancel 1",

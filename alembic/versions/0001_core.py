@@ -235,6 +235,7 @@ CREATE TABLE {schema}job_ticks (
   CONSTRAINT job_ticks_ended_by CHECK (ended_by IN ('empty', 'budget', 'batch', 'signal', 'superseded', 'error'))
 ){storage};
 CREATE INDEX job_ticks_started_at ON {schema}job_ticks (started_at);
+CREATE INDEX job_ticks_host_id ON {schema}job_ticks (host, id);
 CREATE TABLE {schema}job_hosts (
   id VARCHAR(64) NOT NULL,
   host VARCHAR(255) NOT NULL,

@@ -25,6 +25,7 @@ from jobrunner.store import (
     expansion,
     expiries,
     finalize,
+    findings,
     holding,
     hosts,
     idle,
@@ -177,6 +178,9 @@ IDLE: dict[str, Call] = {
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
+    "findings.facts": lambda connection: findings.facts(
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+    ),
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),

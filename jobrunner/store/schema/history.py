@@ -72,6 +72,8 @@ job_ticks = Table(
         "ended_by IN ('empty', 'budget', 'batch', 'signal', 'superseded', 'error')",
         name="ended_by",
     ),
+    # For the last tick of each host.
+    Index("job_ticks_host_id", "host", "id"),
     sqlite_autoincrement=True,
 )
 
