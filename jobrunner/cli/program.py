@@ -19,6 +19,7 @@ _MODULES = {
     "health": "health",
     "apply": "apply",
     "dev": "dev",
+    "doctor": "doctor",
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
