@@ -331,7 +331,7 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
+    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
