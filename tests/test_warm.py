@@ -31,12 +31,15 @@ TABLE = [
     "stats nothing",
     "health --only uncertain_effects",
     "effects list",
+    "logs 3",
+    "watch 2",
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",
     "pause --type echo --reason tired",
     "resume --type echo",
     "completion bash",
+    "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants

@@ -14,11 +14,13 @@ from jobrunner.errors import JobrunnerError
 _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
+    **dict.fromkeys(("logs", "watch"), "logs"),
     "status": "status",
     "stats": "stats",
     "health": "health",
     "apply": "apply",
     "dev": "dev",
+    "doctor": "doctor",
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
