@@ -31,6 +31,7 @@ OPTIONS = {
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
     "dev": [],
+    "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

@@ -18,6 +18,7 @@ _MODULES = {
     "stats": "stats",
     "apply": "apply",
     "dev": "dev",
+    "web": "web",
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",

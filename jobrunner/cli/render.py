@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import click
 
 from jobrunner.cli import streams
-from jobrunner.text import iso_instant, visible
+from jobrunner.text import plain, visible
 
 
 def done(text: object) -> None:
@@ -27,12 +25,12 @@ def done(text: object) -> None:
 
 def echo_json(value: object) -> None:
     """Print one JSON document. Instants are in ISO 8601, in UTC; a record is an object with its fields in order."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
+    click.echo(json.dumps(value, default=plain, ensure_ascii=True, indent=2))
 
 
 def json_line(value: object) -> str:
     """One JSON document on one line."""
-    return json.dumps(value, default=_plain, ensure_ascii=True)
+    return json.dumps(value, default=plain, ensure_ascii=True)
 
 
 def instant(value: datetime | None) -> str:
@@ -66,15 +64,5 @@ def text_of(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, dict | list):
-        return json.dumps(value, default=_plain, ensure_ascii=False)
+        return json.dumps(value, default=plain, ensure_ascii=False)
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso_instant(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if is_dataclass(value):
-        return vars(value)
-    raise TypeError(type(value).__name__)
