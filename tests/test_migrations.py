@@ -1,5 +1,6 @@
 """The migrations build the schema that the code expects, once, also with many migrators at the same time."""
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -86,8 +87,7 @@ def test_schema_details_that_alembic_does_not_compare_are_the_same(store: Store)
     def compare(connection: Connection) -> None:
         inspector = inspect(connection)
         for table in metadata.sorted_tables:
-            checks = {each["name"] for each in inspector.get_check_constraints(table.name)}
-            assert checks == {str(each.name) for each in check_constraints(table)}
+            assert set(checks_of(connection, table.name)) == {str(each.name) for each in check_constraints(table)}
             key = inspector.get_pk_constraint(table.name)["constrained_columns"]
             assert key == [column.name for column in table.primary_key]
         for view in views.sorted_tables:
@@ -102,6 +102,23 @@ def check_constraints(table: Table) -> list[CheckConstraint]:
     return [each for each in own if isinstance(each, CheckConstraint)]
 
 
+def checks_of(connection: Connection, table: str) -> dict[str, str]:
+    """Each check constraint of a table with its condition."""
+    if connection.dialect.name != "sqlite":
+        return {str(each["name"]): each["sqltext"] for each in inspect(connection).get_check_constraints(table)}
+    # Read here, because older versions of SQLAlchemy do not see a check that has its own parentheses.
+    query = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
+    made_by: str = connection.exec_driver_sql(query, (table,)).scalar_one()
+    found = {}
+    for each in re.finditer(r"CONSTRAINT (\w+) CHECK \(", made_by):
+        depth, end = 1, each.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(made_by[end], 0)
+            end += 1
+        found[each[1]] = made_by[each.end() : end - 1]
+    return found
+
+
 def conditions(connection: Connection) -> dict[str, str]:
     """Of partial indexes and of checks, as the database gives them back."""
     inspector = inspect(connection)
@@ -110,8 +127,7 @@ def conditions(connection: Connection) -> dict[str, str]:
     for table in metadata.sorted_tables:
         for index in inspector.get_indexes(table.name):
             found[f"index {index['name']}"] = str(index.get("dialect_options", {}).get(where))
-        for check in inspector.get_check_constraints(table.name):
-            found[f"check {check['name']}"] = check["sqltext"]
+        found |= {f"check {name}": text for name, text in checks_of(connection, table.name).items()}
     return {name: " ".join(text.replace("(", "( ").split()).replace("( ", "(") for name, text in found.items()}
 
 

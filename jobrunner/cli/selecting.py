@@ -1,0 +1,99 @@
+"""The options by which a person selects runs, for every command that lists or changes many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from jobrunner.cli.types import Checked, job_id, parse_instant
+from jobrunner.durations import parse_duration
+from jobrunner.errors import UsageError
+from jobrunner.lifecycle import Status
+from jobrunner.store.selection import WAITING_FOR, Selection
+from jobrunner.text import storable
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def instant_or_ago(text: str) -> datetime | timedelta:
+    """An instant with its offset, or a duration back from now, such as 2h. Raises UsageError."""
+    if "-" not in text:
+        try:
+            return parse_duration(text)
+        except UsageError:
+            pass
+    return parse_instant(text, ", or 2h for two hours ago")
+
+
+def stored_text(text: str) -> str:
+    """A text that a database can hold. Raises UsageError."""
+    if not text or storable(text) != text:
+        raise UsageError(f"{text[:60]!r} is in no run; give a text that is not empty, in UTF-8")
+    return text
+
+
+_TEXT = Checked(stored_text)
+_WHEN = Checked(instant_or_ago)
+_OPTIONS = (
+    click.option(
+        "--status",
+        "statuses",
+        type=click.Choice(list(Status)),
+        multiple=True,
+        help="Runs with this status; repeatable.",
+    ),
+    click.option("--type", "job_types", type=_TEXT, multiple=True, metavar="T", help="Runs of this type; repeatable."),
+    click.option("--schedule", type=_TEXT, metavar="NAME", help="Runs of this schedule."),
+    click.option(
+        "--since",
+        type=_WHEN,
+        metavar="TIME",
+        help="Not earlier than this, ISO 8601 with an offset or 2h for two hours ago: runs that ended, whose attempt"
+        " started or that are due since then.",
+    ),
+    click.option("--until", type=_WHEN, metavar="TIME", help="Not later than this."),
+    click.option("--key", type=_TEXT, metavar="K", help="Runs with this idempotency key."),
+    click.option("--concurrency-key", type=_TEXT, metavar="K", help="Runs with this concurrency key."),
+    click.option(
+        "--error-like",
+        "error",
+        type=_TEXT,
+        metavar="TEXT",
+        help='Runs whose error ("ValueError: …") contains this text, in small letters or capitals.',
+    ),
+    click.option(
+        "--waiting-for",
+        type=click.Choice(list(WAITING_FOR)),
+        multiple=True,
+        help="Runs that wait for this: their time, their retry, the end of a run, a limit, a concurrency key, or only"
+        " for a tick; repeatable.",
+    ),
+)
+_FIELDS = (
+    "statuses", "job_types", "schedule", "since", "until", "key", "concurrency_key", "error", "waiting_for",
+)  # fmt: skip
+
+
+def selection_options(command: _Command) -> _Command:
+    """Give a command the options of a selection; it gets them as one argument, ``selection``."""
+
+    @wraps(command)
+    def with_selection(*args: Any, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in _FIELDS}
+        given["statuses"] = tuple(map(Status, given["statuses"]))
+        return command(*args, selection=Selection(**given), **options)
+
+    decorated: Any = with_selection
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    found: _Command = decorated
+    return found
+
+
+def ids_argument(command: _Command) -> _Command:
+    """Give a command any number of ids of runs, as ``job_ids``."""
+    return click.argument("job_ids", metavar="[JOB_ID]...", type=Checked(job_id), nargs=-1)(command)

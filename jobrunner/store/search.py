@@ -1,0 +1,149 @@
+"""Finds the runs of a selection, newest first, in a short time however many runs there are.
+
+Every function expects a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    bindparam,
+    false,
+    func,
+    literal_column,
+    select,
+    true,
+    union_all,
+)
+
+from jobrunner import clock
+from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
+from jobrunner.store import definitions
+from jobrunner.store.connection import Connection
+from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.selection import Selection, condition, instant
+from jobrunner.store.statements.backpressure import WAITING
+
+SECONDS = 2.0
+"""How long a person waits for a search before it says how far it has come."""
+_FEW = 5000
+_SLICE = (500, 2000, 100_000)
+_SLICE_SECONDS = 0.1
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """The ids of selected runs, newest first.
+
+    ``next_before`` continues the search: there may be more below this id. None means that there are no more.
+    ``searched_back_to`` is set if the search ran out of time: when the run was created that it looked at last.
+    """
+
+    ids: list[int]
+    next_before: int | None
+    searched_back_to: datetime | None
+
+
+def find(
+    connection: Connection, selection: Selection, limit: int, *, before: int | None = None, seconds: float = SECONDS
+) -> Found:
+    """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
+    _check_schedule(connection, selection)
+    wanted = condition(selection)
+    below = _LARGEST_ID if before is None else before
+    few = _few(connection, selection)
+    if few is None:
+        return _walk(connection, wanted, below, limit, seconds)
+    columns = job_runs.c
+    found = select(columns.id).where(columns.id < below, few, wanted).order_by(columns.id.desc()).limit(limit + 1)
+    return _page(connection.execute(found).scalars(), limit)
+
+
+def _check_schedule(connection: Connection, selection: Selection) -> None:
+    name = selection.schedule
+    if name is not None:
+        named = select(job_definitions.c.id).where(job_definitions.c.name == name)
+        if connection.execute(named).one_or_none() is None:
+            raise definitions.missing(connection, name)
+
+
+def _page(ids: list[int], limit: int) -> Found:
+    return Found(ids[:limit], ids[limit - 1] if len(ids) > limit else None, None)
+
+
+def _few(connection: Connection, selection: Selection) -> ColumnElement[bool] | None:
+    """A condition of few runs, among which the selected ones are, from an index. None means that there are too many."""
+    if selection.ids:
+        return true()
+    if len(selection.possible_statuses) == len(Status) and selection.since is None:
+        return None
+    parts = list(_parts(selection))
+    if not parts:
+        return false()
+    each = [select(part.limit(_FEW + 1).subquery()) for part in parts]
+    found = (union_all(*each) if len(each) > 1 else each[0]).subquery()
+    count = connection.execute(select(func.count()).select_from(found)).scalar_one()
+    return None if count > _FEW else job_runs.c.id.in_(select(found.c.id))
+
+
+def _parts(selection: Selection) -> Iterator[Select[Any]]:
+    """One range of an index for each status, or for both that wait. Together they contain what is selected."""
+    columns, statuses = job_runs.c, selection.possible_statuses
+    for status in FINISHED:
+        if status in statuses:
+            ended = select(columns.id).where(columns.status == _literal(status), columns.finished_at.is_not(None))
+            if selection.since is not None:
+                ended = ended.where(columns.finished_at >= instant(selection.since))
+            # In the order of the index, so that the planner does not read the table, whatever its statistics say.
+            yield ended.order_by(columns.finished_at.desc())
+    if Status.RUNNING in statuses:
+        running = select(columns.id).where(columns.status == _literal(Status.RUNNING))
+        yield running.order_by(columns.host, columns.id)
+    if not set(statuses).isdisjoint(CLAIMABLE):
+        waiting = select(columns.id).where(WAITING)
+        if selection.job_types:
+            waiting = waiting.where(columns.job_type.in_(selection.job_types))
+        yield waiting.order_by(columns.job_type, columns.gate, columns.turn_at, columns.run_at, columns.id)
+
+
+def _literal(status: Status) -> ColumnElement[str]:
+    return literal_column(f"'{status.value}'")
+
+
+def _walk(connection: Connection, wanted: ColumnElement[bool], below: int, limit: int, seconds: float) -> Found:
+    columns = job_runs.c
+    # With a value, as a statement with a list in an IN (...) must have for each parameter.
+    low, high, most = (bindparam(name, 0, type_=BigInteger) for name in ("low", "high", "most"))
+    newest = select(func.max(columns.id)).where(columns.id < high)
+    of_slice = select(columns.id).where(columns.id >= low, columns.id < high, wanted)
+    of_slice = of_slice.order_by(columns.id.desc()).limit(most)
+    begin, found, (least, size, largest) = clock.elapsed(), list[int](), _SLICE
+    # Each slice begins at a run that exists, so that a gap in the ids costs nothing.
+    while (top := connection.execute(newest, {"high": below}).scalar_one()) is not None:
+        slice_begin, low_id = clock.elapsed(), top + 1 - size
+        values = {"low": low_id, "high": top + 1, "most": limit + 1 - len(found)}
+        found += connection.execute(of_slice, values).scalars()
+        if len(found) > limit:
+            return _page(found, limit)
+        below, now = low_id, clock.elapsed()
+        size = max(least, size // 2) if now - slice_begin > _SLICE_SECONDS else min(largest, size * 2)
+        if now - begin > seconds:
+            return _out_of_time(connection, found, below)
+    return Found(found, None, None)
+
+
+def _out_of_time(connection: Connection, found: list[int], below: int) -> Found:
+    columns = job_runs.c
+    last = select(columns.created_at).where(columns.id >= below).order_by(columns.id).limit(1)
+    older = connection.execute(select(func.max(columns.id)).where(columns.id < below)).scalar_one()
+    if older is None:
+        return Found(found, None, None)
+    return Found(found, below, connection.execute(last).scalar_one())
