@@ -11,6 +11,7 @@ from jobrunner.cli import environment
 
 _ENV_FILE = f"{__name__}.env_file"
 _CONFIG = f"{__name__}.config"
+_UTC = f"{__name__}.utc"
 
 
 def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
@@ -60,4 +61,23 @@ CONFIG = click.Option(
     help="Read the configuration from this file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",
 )
 
-ALL = (ENV_FILE, CONFIG)
+
+def _apply_utc(context: click.Context, _: click.Parameter, given: bool) -> None:
+    context.meta[_UTC] = given or context.meta.get(_UTC, False)
+
+
+def is_utc() -> bool:
+    """Whether the person asked for all times in UTC."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_UTC))
+
+
+UTC = click.Option(
+    ["--utc"],
+    is_flag=True,
+    expose_value=False,
+    callback=_apply_utc,
+    help="Show times in UTC on a terminal, too, and not in its time zone.",
+)
+
+ALL = (ENV_FILE, CONFIG, UTC)

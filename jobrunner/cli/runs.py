@@ -21,7 +21,7 @@ from jobrunner.store.admin import Answer
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
-from jobrunner.text import one_line, visible_block, whole_number
+from jobrunner.text import one_line, whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 _UNKNOWN = "--allow-unknown enqueues it all the same"
@@ -224,8 +224,7 @@ def _filled(record: object, hidden: Collection[str]) -> dict[str, object]:
 
 def _echo_block(name: str, text: str) -> None:
     click.echo(f"  {name}")
-    for line in visible_block(text).rstrip().split("\n"):
-        click.echo(f"    {line}".rstrip())
+    render.block(text, indent="    ")
 
 
 COMMANDS = (enqueue, retry, cancel, discard, show)
