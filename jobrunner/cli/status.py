@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, pause, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.settings.config import Config
@@ -62,6 +62,7 @@ _Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 
 def _tables(found: State) -> Iterator[_Table]:
     """Each table: its title, its headings, and its rows."""
+    yield "paused (jobrunner resume)", pause.HEADINGS, pause.rows(found.pauses)
     yield (
         "running",
         ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),
