@@ -65,7 +65,7 @@ def web(port: int, host: str, read_only: bool, names: tuple[str, ...], prefix: s
         def announce(token: str) -> None:
             render.done(f"http://{shown}:{bound}{prefix.rstrip('/')}/?token={token}")
 
-        visitor = Visitor(session.actor(), READ_ONLY if read_only else EVERYTHING)
+        visitor = Visitor(session.actor().name, READ_ONLY if read_only else EVERYTHING)
         page = Web(lambda: database.location, redact)
         serve(Standalone(page, visitor, announce, port=bound, names=names, prefix=prefix).respond, listening)
 

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from jobrunner.errors import UsageError
+from jobrunner.model import Actor
 from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
+from jobrunner.text import one_line
 from jobrunner.web.access import Access
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import Request
@@ -92,9 +94,9 @@ class Call:
         return self.access.write(work)
 
     @property
-    def actor(self) -> str:
-        """Who does this, for the audit trail."""
-        return f"{self.visitor.name} (page)"
+    def actor(self) -> Actor:
+        """Who does this, and the reason that the form gives, for the audit trail."""
+        return Actor(f"{self.visitor.name} (page)", one_line(self.form.get("reason", "")) or None)
 
 
 def _parsed(text: str) -> dict[str, str]:

@@ -12,7 +12,6 @@ from jobrunner.store import admin, queries
 from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
 from jobrunner.store.queries import Run
-from jobrunner.text import one_line
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.visitors import Verb
 
@@ -83,10 +82,9 @@ def cancel(call: Call) -> Page | Redirect:
 
 def discard(call: Call) -> Page | Redirect:
     """Give the run up, with a reason."""
-    reason = one_line(call.form.get("reason", ""))
-    if not reason:
+    if not call.actor.reason:
         raise UsageError("give the reason, which the audit trail keeps")
-    return _change(call, Verb.DISCARD, partial(admin.discard, reason=reason))
+    return _change(call, Verb.DISCARD, admin.discard)
 
 
 def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redirect:
