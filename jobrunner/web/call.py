@@ -70,12 +70,20 @@ class Call:
     @cached_property
     def query(self) -> dict[str, str]:
         """The parameters of the address. Raises UsageError."""
-        return _parsed(self.request.query)
+        return dict(_parsed(self.request.query))
+
+    @cached_property
+    def lists(self) -> dict[str, list[str]]:
+        """The same, with each value of a parameter that comes several times."""
+        found: dict[str, list[str]] = {}
+        for name, value in _parsed(self.request.query):
+            found.setdefault(name, []).append(value)
+        return found
 
     @cached_property
     def form(self) -> dict[str, str]:
         """The fields of the form. Raises UsageError."""
-        return _parsed(self.request.body.decode("utf-8", "replace"))
+        return dict(_parsed(self.request.body.decode("utf-8", "replace")))
 
     def number(self, name: str) -> int:
         """A part of the path that is a number. Raises NotFound."""
@@ -99,9 +107,9 @@ class Call:
         return Actor(f"{self.visitor.name} (page)", one_line(self.form.get("reason", "")) or None)
 
 
-def _parsed(text: str) -> dict[str, str]:
+def _parsed(text: str) -> list[tuple[str, str]]:
     try:
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise UsageError(f"a form or an address of the page has at most {_MOST_FIELDS} fields") from None
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jobrunner import clock
-from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, UsageError
+from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
 from jobrunner.store.location import Location
 from jobrunner.text import first_line_of, one_line
 from jobrunner.web import rendering
@@ -73,7 +73,7 @@ class Web:
         call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
         try:
             return _sent(request, found.view(call), visitor)
-        except NotFound as error:
+        except (NotFound, NotFoundError) as error:
             return trouble(request, 404, f"Not found: {error}.")
         except UsageError as error:
             return trouble(request, 400, f"{error}.")

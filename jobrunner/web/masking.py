@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobrunner.store.queries import Run
+from jobrunner.store.trails import PastEvent
 from jobrunner.web.texts import MASK, without_passwords
 
 _WORDS = r"pass|password|passwd|passphrase|pwd|secret|secrets|token|auth|authorization|credential|credentials|cookie"
@@ -32,6 +33,14 @@ class Masks:
         attempts = [replace(each, **hide.texts(each, "error", "traceback", "output")) for each in run.attempt_log]
         texts = hide.texts(run, "last_error", "output")
         return replace(run, **hide.all(values), **texts, attempt_log=attempts, event_log=events)
+
+    def value(self, value: Any) -> Any:
+        """A value without its secrets, such as a payload."""
+        return _Hiding(set()).all(self._value(value, set()))
+
+    def event(self, event: PastEvent) -> PastEvent:
+        """An event without the secrets in its detail."""
+        return replace(event, detail=self.value(event.detail))
 
     def _value(self, value: Any, found: set[str]) -> Any:
         if isinstance(value, dict):

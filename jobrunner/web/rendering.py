@@ -57,6 +57,8 @@ def _environment() -> Environment:
         "since": since,
         "pretty": pretty,
         "tail": tail,
+        "seconds": seconds,
+        "local": lambda value: f"{value:%a %Y-%m-%d %H:%M %Z}",
         "words": lambda name: str(name).replace("_", " "),
     }
     made.globals["version_of"] = version_of
@@ -75,6 +77,11 @@ def since(value: datetime, at: datetime) -> str:
     seconds = round((at - value).total_seconds())
     text = _short(timedelta(seconds=abs(seconds)))
     return "now" if seconds == 0 else f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration, for people."""
+    return "–" if value is None else format_duration(timedelta(seconds=value))
 
 
 def _short(duration: timedelta) -> str:

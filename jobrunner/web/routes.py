@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import now, run
+from jobrunner.web.pages import now, run, schedules, trails, types
 from jobrunner.web.visitors import Verb
 
 
@@ -32,14 +32,24 @@ class Found:
 
 ROUTES = (
     Route("GET", "/", Verb.LOOK, now.now),
+    Route("GET", "/types", Verb.LOOK, types.types),
+    Route("GET", "/schedules", Verb.LOOK, schedules.schedules),
+    Route("GET", "/schedule", Verb.LOOK, schedules.schedule),
+    Route("GET", "/hosts", Verb.LOOK, trails.hosts),
+    Route("GET", "/effects", Verb.LOOK, trails.effects),
+    Route("GET", "/audit", Verb.LOOK, trails.audit),
     Route("GET", "/runs/{id}", Verb.LOOK, run.show),
     Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
     Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
     Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
     Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),
+    Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause),
+    Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume),
+    Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),
+    Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
 )
-PAGES = (("", "now", ""),)
-"""The pages of the navigation: the link, its name, and the first part of the paths that belong to it."""
+PAGES = ("", "types", "schedules", "hosts", "effects", "audit")
+"""The pages of the navigation, by their paths; the first one is called "now"."""
 _PATTERNS = [(re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path)), route) for route in ROUTES]
 
 

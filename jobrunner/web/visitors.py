@@ -13,6 +13,10 @@ class Verb(StrEnum):
     RETRY = "retry"
     CANCEL = "cancel"
     DISCARD = "discard"
+    PAUSE = "pause"
+    RESUME = "resume"
+    TRIGGER = "trigger"
+    SETTLE = "settle"
 
 
 EVERYTHING = frozenset(Verb)
