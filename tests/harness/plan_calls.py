@@ -324,6 +324,7 @@ PEOPLE = {
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
     **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
+    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
