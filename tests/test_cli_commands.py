@@ -28,6 +28,8 @@ OPTIONS = {
     "retry": ["JOB_ID", "--force"],
     "cancel": ["JOB_ID"],
     "discard": ["JOB_ID", "--reason"],
+    "runs": ["--status", "--type", "--since", "--before", "--limit", "--json", "--jsonl"],
+    "errors": ["--type", "--schedule", "--since", "--until", "--error-like", "--limit", "--json"],
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
     "dev": [],

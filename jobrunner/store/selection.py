@@ -95,7 +95,8 @@ def instant(given: datetime | timedelta) -> ColumnElement[datetime]:
     return literal(given, job_runs.c.run_at.type)
 
 
-def _time() -> ColumnElement[datetime]:
+def time_of_run() -> ColumnElement[datetime]:
+    """When it ended, its attempt started, or it is due: what ``since`` and ``until`` are about."""
     columns = job_runs.c
     started_at = case((columns.lease_token.is_not(None), columns.started_at))
     return func.coalesce(columns.finished_at, started_at, columns.run_at, type_=columns.run_at.type)
@@ -175,8 +176,8 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "statuses": _has_status,
     "job_types": job_runs.c.job_type.in_,
     "schedule": _is_of_schedule,
-    "since": lambda at: _time() >= instant(at),
-    "until": lambda at: _time() <= instant(at),
+    "since": lambda at: time_of_run() >= instant(at),
+    "until": lambda at: time_of_run() <= instant(at),
     "key": lambda key: job_runs.c.idempotency_key == key,
     "concurrency_key": lambda key: job_runs.c.concurrency_key == key,
     "error": _has_in_error,

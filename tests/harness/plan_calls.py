@@ -1,6 +1,7 @@
 """Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
-from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.errors import NotFoundError
+from jobrunner.lifecycle import AttemptResult, Outcome, Status
 from jobrunner.model import Definition, Lease, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
@@ -22,6 +24,7 @@ from jobrunner.store import (
     effects,
     enqueue,
     enqueue_many,
+    error_groups,
     expansion,
     expiries,
     finalize,
@@ -29,10 +32,12 @@ from jobrunner.store import (
     idle,
     limits,
     listen,
+    listing,
     overlap,
     raw_driver,
     retention,
     schedules,
+    search,
     tallies,
     ticks,
 )
@@ -42,6 +47,21 @@ from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.selection import WAITING_FOR, Selection
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "of a type": {"job_types": ("known_too",)},
+    "of a rare type": {"job_types": ("rare",)},
+    "of dead ones": {"statuses": (Status.DEAD,)},
+    "of dead ones since": {"statuses": (Status.DEAD,), "since": timedelta(hours=2)},
+    "of running ones": {"statuses": (Status.RUNNING,)},
+    "of those that wait": {"statuses": (Status.QUEUED,), "job_types": ("known", "known_too")},
+    "since": {"since": timedelta(hours=2)},
+    "of a schedule": {"schedule": "schedule 1"},
+    "of an error": {"error": "no such file"},
+    "of keys": {"key": "k", "concurrency_key": "k"},
+    **{f"of those that wait for {name}": {"waiting_for": (name,)} for name in WAITING_FOR},
+}
 
 Call = Callable[[Connection], Any]
 
@@ -141,6 +161,15 @@ def enqueueing_again(*, ended: bool) -> Call:
             admin.retry(connection, ids.pop() or 0, "someone")
         enqueue.enqueue(connection, keyed, taken="replace")
         enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None, ["replace"] * len(KEYED))
+
+    return work
+
+
+def searching(**given: Any) -> Call:
+    def work(connection: Connection) -> Any:
+        # The schedules come and go.
+        with suppress(NotFoundError):
+            return search.find(connection, Selection(**given), 50, seconds=0)
 
     return work
 
@@ -248,6 +277,12 @@ BUSY: dict[str, Call] = {
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
+# What a person looks at. A search reads slices; only the first one, so that its cost is that of a slice.
+LOOK: dict[str, Call] = {
+    "listing.page": partial(listing.page, selection=Selection(), limit=50),
+    "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
+    **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
+}
 PEOPLE = {
     "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
@@ -258,7 +293,6 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
-    "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
