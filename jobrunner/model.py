@@ -34,6 +34,17 @@ Origin: TypeAlias = Literal["slot", "trigger", "backfill", "again"]
 
 
 @dataclass(frozen=True, slots=True)
+class Actor:
+    """Who makes a change, and the reason if a person gave one: what the audit trail keeps of every change."""
+
+    name: str
+    reason: str | None = None
+
+
+TICK = Actor("tick")
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What all hosts together may do with the runs of a type. None means no limit.
 

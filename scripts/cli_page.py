@@ -23,6 +23,11 @@ _HEAD = """\
 
 `jobrunner COMMAND --help` shows the same. [Settings](configuration.md#settings) change the defaults of `tick`.
 
+On a terminal, tables fit its width, words are not broken, what is wrong is coloured, and times are in the time zone
+of the reader with their offset. `--utc` shows them in UTC, and `NO_COLOR=1` or `TERM=dumb` has no colours. Into a
+pipe or a file, the same commands write plain text in UTC, without colours and as wide as it is; for programs there is
+`--json`. Control characters in the texts of jobs are shown as escapes everywhere.
+
 """
 
 _EXIT_CODES = """\

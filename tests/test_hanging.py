@@ -42,6 +42,7 @@ NEEDED_BY = {
     "job_limits": ["status"],
     "job_locks": ["apply"],
     "job_parents": [],
+    "job_pauses": ["pause", "--list"],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
     "job_state": ["tick"],

@@ -174,10 +174,10 @@ def test_hostile_keys_and_reasons_are_kept_as_they_are_and_shown_as_text(
 
 
 def test_user_with_a_hostile_name_is_recorded_safely(jobrunner: Commands, database: Database) -> None:
-    """Any user can set LOGNAME: the audit must still be written."""
+    """Any user can set SUDO_USER: the audit must still be written."""
     for number, name in enumerate((ESCAPES, "\udcff\udced\udca0\udc80", "x" * 5000, SQL, " "), start=1):
         run_id = queue(database, "echo", status="failed")
-        jobrunner("cancel", run_id, env={"LOGNAME": name})
+        jobrunner("cancel", run_id, env={"SUDO_USER": name})
         actor = database.value("SELECT actor FROM job_events WHERE run_id = ?", [run_id])
         assert "@" in actor
         assert len(actor) < 300

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -57,6 +58,11 @@ STATEMENTS = {
     "an older schema": "UPDATE job_schema_version SET version_num = '0000'",
     "no version": "DELETE FROM job_schema_version",
     "no state": "DELETE FROM job_state",
+    **{
+        f"{kind} is paused": "INSERT INTO job_pauses (kind, name, actor, paused_at)"
+        f" SELECT '{kind}', '{name}', 'a', run_at FROM job_runs"
+        for kind, name in {"all": "", "type": "echo", "host": "here"}.items()
+    },
 }
 IDLE = {
     "a run for later",
@@ -73,6 +79,9 @@ IDLE = {
     "pruned a while ago",
     "pruned a little ahead",
     "nothing",
+    "all is paused",
+    "type is paused",
+    "host is paused",
 }
 """What leaves nothing to do at the moment when it is written."""
 SITUATIONS = [*RUNS, *DEFINITIONS, *STATE, *STATEMENTS]
@@ -99,6 +108,8 @@ def set_up(database: Database, situation: str) -> None:
     elif situation in STATE:
         database.execute("UPDATE job_state SET pruned_at = ?", at(STATE[situation]).values())
     else:
+        if "paused" in situation:
+            queue(database, "echo", run_at=now + AGO)
         database.execute(STATEMENTS[situation])
 
 
@@ -115,7 +126,7 @@ def is_idle_in_full(store: Store) -> bool:
         store.read(check.check_schema)
     except SchemaMismatch:
         return False
-    is_due: bool = store.read(ticks.is_anything_due)
+    is_due: bool = store.read(partial(ticks.is_anything_due, host="here"))
     takes_turn: bool = store.write(ticks.take_prune_turn)
     return not is_due and not takes_turn
 

@@ -20,6 +20,7 @@ from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import policy
 from jobrunner.jobs.context import Context
+from jobrunner.model import Actor
 from jobrunner.store import admin
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
@@ -395,7 +396,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
 
     with ThreadPoolExecutor() as pool:
         second = library.enqueue(connection, "sync", {}, idempotency_key="k")
-        retry = pool.submit(store.write, lambda each: admin.retry(each, first.id, "someone"))
+        retry = pool.submit(store.write, lambda each: admin.retry(each, first.id, Actor("someone")))
         wait_for(waits, 20, "the retry")
         connection.commit()
         refused = retry.result(20)
@@ -405,7 +406,7 @@ def test_retry_and_enqueue_of_an_active_key_at_once_leave_one_run_at_work(
             wrapped = Store(locate(database.url), patience=timedelta(seconds=20))
             own = wrapped.connect()
             own.begin()
-            assert admin.retry(own, first.id, "someone").applied
+            assert admin.retry(own, first.id, Actor("someone")).applied
             answer = pool.submit(library.enqueue, other, "sync", {}, idempotency_key="k")
             wait_for(waits, 20, "the enqueue")
             own.commit()
@@ -423,7 +424,7 @@ def test_retry_takes_its_key_again_or_is_refused(database: Database, connection:
     second = one(connection)
 
     def retry(run_id: int, *, force: bool = False) -> tuple[bool, int | None]:
-        answer = store.write(lambda each: admin.retry(each, run_id, "someone", force=force))
+        answer = store.write(lambda each: admin.retry(each, run_id, Actor("someone"), force=force))
         return answer.applied, answer.key_holder
 
     assert retry(first.id) == (False, second.id)

@@ -90,9 +90,9 @@ def test_schedule_show_lists_the_newest_runs_first_up_to_the_limit(jobrunner: Co
 def test_schedule_show_prints_who_paused_and_when(jobrunner: Commands, database: Database) -> None:
     go_to(database, utc(2026, 5, 1, 12))
     jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@hourly")
-    jobrunner("schedule", "pause", "n", env={"LOGNAME": "ada", "JOBRUNNER_HOST": "web1"})
+    jobrunner("schedule", "pause", "n", env={"SUDO_USER": "ada", "LOGNAME": "eve", "JOBRUNNER_HOST": "web1"})
     found = fields(jobrunner("schedule", "show", "n").stdout)
-    assert re.fullmatch(r"since 2026-05-01 12:00:\d\dZ by ada@web1", found["paused"])
+    assert re.fullmatch(r"since 2026-05-01 12:00:\d\dZ by ada as \w+@web1", found["paused"])
     assert found["next slot"] == "paused"
     # By hand: the one who paused it before had nothing to do with this.
     jobrunner("schedule", "resume", "n")

@@ -17,7 +17,7 @@ from harness.statements import before_commits, before_statements
 from harness.stores import opening
 from harness.tick_parts import context_of, tick_parts
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Lease, Owner
+from jobrunner.model import Actor, Lease, Owner
 from jobrunner.store import admin, claims, expiries, holding, overlap, retention, slot_runs
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
@@ -102,7 +102,7 @@ def test_run_is_not_pruned_after_its_retry_was_confirmed(
     pruning, person = open_store(), open_store()
     told: list[bool] = []
     retrying = threading.Thread(
-        target=lambda: told.append(person.write(lambda each: admin.retry(each, old, "someone")).applied)
+        target=lambda: told.append(person.write(lambda each: admin.retry(each, old, Actor("someone"))).applied)
     )
 
     def retry_meanwhile(_: Connection, statement: str, __: object) -> None:

@@ -35,6 +35,8 @@ TABLE = [
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",
+    "pause --type echo --reason tired",
+    "resume --type echo",
     "completion bash",
 ]
 CHANGING = re.compile(

@@ -177,6 +177,15 @@ CREATE INDEX job_gates_turn ON {schema}job_gates (job_type, turn_at)
   WHERE turn_at IS NOT NULL;
 CREATE INDEX job_gates_opens ON {schema}job_gates (job_type, opens_at)
   WHERE turn_at IS NOT NULL AND opens_at IS NOT NULL;
+CREATE TABLE {schema}job_pauses (
+  kind VARCHAR(20) NOT NULL CONSTRAINT job_pauses_kind CHECK (kind IN ('all', 'type', 'host')),
+  name VARCHAR(255) NOT NULL,
+  reason TEXT,
+  actor VARCHAR(300) NOT NULL,
+  paused_at {time} NOT NULL,
+  CONSTRAINT job_pauses_pkey PRIMARY KEY (kind, name),
+  CONSTRAINT job_pauses_name CHECK ((kind = 'all') = (name = ''))
+){storage};
 CREATE TABLE {schema}job_parents (
   parent_id {key} NOT NULL,
   run_id {key} NOT NULL,
@@ -286,6 +295,9 @@ CREATE TABLE {schema}job_totals (
 # The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
 # has a lease_token: said so where no index but the one that is meant may serve.
 STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {now} + {ten_minutes})"
+# Not as a join, which could lose the order of the index: the pauses are read once, before the first run.
+UNPAUSED = """job_type {not_among}SELECT name FROM {schema}job_pauses WHERE kind = 'type'{end_of_list}
+    AND NOT EXISTS (SELECT kind FROM {schema}job_pauses WHERE kind = 'all')"""
 CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
     AND (start_deadline_at IS NULL OR start_deadline_at > {now})
     AND (concurrency_key IS NULL
@@ -295,8 +307,10 @@ CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
         AND NOT EXISTS (SELECT 1 FROM {schema}job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
             AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))"""
-PARTS = {"stale": STALE, "claimable": CLAIMABLE}
+            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))
+    AND {unpaused}"""
+PARTS = {"stale": STALE, "unpaused": UNPAUSED, "claimable": CLAIMABLE}
+"""Each may contain those before it."""
 VIEWS = """
 CREATE VIEW {schema}job_claimable AS
   SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM {schema}job_runs
@@ -308,10 +322,10 @@ CREATE VIEW {schema}job_gated AS
 CREATE VIEW {schema}job_open_limits AS
   SELECT job_type, max_running_per_key, {stale} AS is_stale
   FROM {schema}job_limits
-  WHERE {stale}
+  WHERE {unpaused} AND ({stale}
     OR ((opens_at IS NULL OR opens_at <= {now})
       AND (max_running IS NULL OR max_running > (SELECT count(*) FROM {schema}job_runs
-        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
+        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> ''))));
 CREATE VIEW {schema}job_open_gates AS
   SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits
   JOIN {schema}job_gates ON job_gates.job_type = job_open_limits.job_type AND job_gates.turn_at IS NOT NULL
@@ -355,6 +369,7 @@ NAMES = (
     "ticks",
     "attempts",
     "parents",
+    "pauses",
     "gates",
     "limits",
     "types",
@@ -386,13 +401,16 @@ def upgrade() -> None:
 def statements(dialect_name: str, schema: str | None) -> list[str]:
     """All that creates the schema, in order. ``jobrunner migrate`` also repairs with them what is missing."""
     words = values.ddl_words(dialect_name, schema)
+    parts = dict(words)
+    for name, part in PARTS.items():
+        parts[name] = part.format(**parts)
     return [
         *_split(_checked(TABLES, dialect_name), words),
         *values.clock_statements(dialect_name, schema),
         *notify.notify_statements(dialect_name, schema),
         *enqueue_statements(dialect_name, schema),
         *parents.note_end(dialect_name, schema),
-        *_split(VIEWS, words | {name: part.format(**words) for name, part in PARTS.items()}),
+        *_split(VIEWS, parts),
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
-from jobrunner.model import SOURCE_NAMES, Declaration, Source
+from jobrunner.model import SOURCE_NAMES, Actor, Declaration, Source
 from jobrunner.store import edits, obstacles, reconcile
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.obstacles import Former
@@ -88,7 +88,7 @@ def look(database: Database, wanted: Declared) -> Difference:
     return database.read(partial(_compared, wanted=wanted, lock=False))
 
 
-def apply(database: Database, wanted: Declared, actor: str) -> Difference:
+def apply(database: Database, wanted: Declared, actor: Actor) -> Difference:
     """Change the definitions to what is declared, and return the changes.
 
     Raises JobrunnerError, with nothing written, if a name belongs to another source or application.
@@ -102,7 +102,7 @@ def former_runs(database: Database, wanted: Declared) -> list[Former]:
     return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
 
 
-def _apply(connection: Connection, wanted: Declared, actor: str) -> Difference:
+def _apply(connection: Connection, wanted: Declared, actor: Actor) -> Difference:
     reconcile.hold(connection)
     difference = _compared(connection, wanted, lock=True)
     plan_due = partial(plan, payload_limit=wanted.payload_limit)

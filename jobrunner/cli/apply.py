@@ -12,7 +12,7 @@ import click
 
 from jobrunner.admin import reconcile
 from jobrunner.admin.reconcile import Declared, Difference
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, options, render, session, streams
 from jobrunner.errors import ConfigurationError
 from jobrunner.model import SOURCE_NAMES, Declaration, Policy, Source
 from jobrunner.schedules.options import DURATIONS
@@ -30,6 +30,7 @@ _LONGEST_SHOWN = 200
     "--gone", type=click.Choice(["code", "file"]), help="Disable the schedules of a source that no host has any more."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@options.REASON
 def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> None:
     """Write the schedules that code and jobrunner.toml declare into the database. Run it at every deploy.
 

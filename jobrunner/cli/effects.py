@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, options, render, session
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import check_payload
 from jobrunner.store import uncertain
@@ -49,6 +49,7 @@ def rows(found: list[uncertain.OpenEffect]) -> list[list[Any]]:
     "--applied/--not-applied", "applied", default=None, help="Whether the effect was applied. One of both is needed."
 )
 @click.option("--outcome", metavar="JSON", help="With --applied: what the call would have returned.")
+@options.REASON
 def settle(key: str, applied: bool | None, outcome: str | None) -> None:
     """Say what became of an uncertain effect, after you have looked at the other side.
 

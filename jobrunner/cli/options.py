@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from jobrunner.cli import environment
+from jobrunner.errors import UsageError
+from jobrunner.text import one_line
 
 _ENV_FILE = f"{__name__}.env_file"
 _CONFIG = f"{__name__}.config"
+_UTC = f"{__name__}.utc"
+_REASON = f"{__name__}.reason"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def add_to_all(command: click.Command, options: Sequence[click.Option]) -> None:
@@ -60,4 +66,52 @@ CONFIG = click.Option(
     help="Read the configuration from this file. [env: JOBRUNNER_CONFIG; default: jobrunner.toml in JOBRUNNER_APP_DIR]",
 )
 
-ALL = (ENV_FILE, CONFIG)
+
+def _apply_utc(context: click.Context, _: click.Parameter, given: bool) -> None:
+    context.meta[_UTC] = given or context.meta.get(_UTC, False)
+
+
+def is_utc() -> bool:
+    """Whether the person asked for all times in UTC."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_UTC))
+
+
+UTC = click.Option(
+    ["--utc"],
+    is_flag=True,
+    expose_value=False,
+    callback=_apply_utc,
+    help="Show times in UTC on a terminal, too, and not in its time zone.",
+)
+
+ALL = (ENV_FILE, CONFIG, UTC)
+
+
+def _note_reason(context: click.Context, _: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        context.meta[_REASON] = one_line(given)
+        if not context.meta[_REASON]:
+            raise UsageError("--reason is empty; give the reason, which the audit trail keeps")
+
+
+def reason() -> str | None:
+    """The reason that the person who runs this command gave."""
+    found: str | None = click.get_current_context().meta.get(_REASON)
+    return found
+
+
+def _reason(*, required: bool = False) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--reason",
+        metavar="TEXT",
+        required=required,
+        expose_value=False,
+        callback=_note_reason,
+        help="Why; the audit trail keeps it, with your name.",
+    )
+
+
+REASON = _reason()
+"""The option of every command that changes something. ``session.actor`` knows what was given."""
+NEEDED_REASON = _reason(required=True)

@@ -22,6 +22,7 @@ _MODULES = {
     "effects": "effects",
     "schedule": "schedule.group",
     "completion": "completion",
+    **dict.fromkeys(("pause", "resume"), "pause"),
 }
 
 

@@ -1,4 +1,8 @@
-"""Prints values: JSON for programs, aligned plain text for people."""
+"""Prints values: JSON for programs, and for people tables that fit their terminal.
+
+If standard output is no terminal, the text is plain, stable, and in UTC: scripts read it. The texts of jobs pass
+through ``visible`` here, because they must not control a terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,13 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import streams
-from jobrunner.text import iso_instant, visible
+from jobrunner.cli import options, streams
+from jobrunner.text import iso_instant, visible, visible_block
+
+
+def on_terminal() -> bool:
+    """Whether a person reads standard output: then it is coloured and fits the width."""
+    return sys.stdout.isatty()
 
 
 def done(text: object) -> None:
@@ -36,13 +45,36 @@ def json_line(value: object) -> str:
 
 
 def instant(value: datetime | None) -> str:
-    """An instant for people, in UTC, to the second. ``-`` means none."""
-    return "-" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    """An instant for people, to the second. ``-`` means none.
+
+    On a terminal it is in the reader's zone with its offset, unless ``--utc`` is given. Otherwise it is in UTC.
+    """
+    if value is None:
+        return "-"
+    return _local(value) if on_terminal() and not options.is_utc() else utc(value)
+
+
+def utc(value: datetime) -> str:
+    """An instant in UTC, also on a terminal."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _local(value: datetime) -> str:
+    try:
+        local = value.astimezone()
+    except (OverflowError, ValueError, OSError):  # the first and the last day that a datetime can have
+        return utc(value)
+    return local.isoformat(" ", "seconds") if local.utcoffset() else utc(value)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "  ") -> None:
     """Print aligned columns. Control characters are escaped: the text of a job must not control the terminal."""
     cells = [[visible(_cell(each)) for each in row] for row in rows]
+    if on_terminal():
+        from jobrunner.cli import terminal
+
+        terminal.show_table(headings, cells, indent)
+        return
     widths = [max(len(row[index]) for row in [list(headings), *cells]) for index in range(len(headings))]
     for row in [list(headings), *cells]:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -55,16 +87,40 @@ def _cell(value: object) -> str:
 
 def fields(values: Mapping[str, object], indent: str = "") -> None:
     """Print one name and its value per line."""
+    texts = {name: visible(text_of(value)) for name, value in values.items()}
+    if on_terminal():
+        from jobrunner.cli import terminal
+
+        terminal.show_fields(texts, indent)
+        return
     width = max((len(name) for name in values), default=0)
-    for name, value in values.items():
-        text = instant(value) if isinstance(value, datetime) else text_of(value)
-        click.echo(f"{indent}{name.ljust(width)}  {visible(text)}".rstrip())
+    for name, text in texts.items():
+        click.echo(f"{indent}{name.ljust(width)}  {text}".rstrip())
+
+
+def line(text: str, *, is_wrong: bool = False, hanging: int = 2) -> None:
+    """Print a line of prose. On a terminal what is wrong is coloured, and a long line is wrapped between words."""
+    if on_terminal():
+        from jobrunner.cli import terminal
+
+        terminal.show_line(visible(text), hanging, is_wrong=is_wrong)
+    else:
+        click.echo(visible(text))
+
+
+def block(text: str, indent: str = "") -> None:
+    """Print a text of many lines, such as a traceback. On a terminal its long lines are wrapped between words."""
+    for each in visible_block(text).rstrip().split("\n"):
+        if on_terminal():
+            line(f"{indent}{each.expandtabs()}".rstrip(), hanging=len(indent) + 2)
+        else:
+            click.echo(f"{indent}{each}".rstrip())
 
 
 def text_of(value: object) -> str:
     """A value as text for people."""
-    if value is None:
-        return "-"
+    if value is None or isinstance(value, datetime):
+        return instant(value)
     if isinstance(value, dict | list):
         return json.dumps(value, default=_plain, ensure_ascii=False)
     return str(value)

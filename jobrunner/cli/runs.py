@@ -9,9 +9,9 @@ from typing import Any, get_args
 import click
 
 from jobrunner.application.enqueueing import new_run
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, options, render, session, streams
 from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
-from jobrunner.errors import NotFoundError, UsageError
+from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.policy import choice
 from jobrunner.lifecycle import Status
@@ -21,7 +21,7 @@ from jobrunner.store.admin import Answer
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
-from jobrunner.text import one_line, visible_block, whole_number
+from jobrunner.text import whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 _UNKNOWN = "--allow-unknown enqueues it all the same"
@@ -127,6 +127,7 @@ _ids = click.argument("job_ids", metavar="JOB_ID…", type=Checked(job_id), narg
 
 @click.command()
 @_ids
+@options.REASON
 @click.option("--force", is_flag=True, help="Also retry runs that have succeeded.")
 def retry(job_ids: tuple[int, ...], force: bool) -> None:
     """Queue failed, dead or cancelled runs again, due now, with at least one more attempt."""
@@ -142,6 +143,7 @@ def retry(job_ids: tuple[int, ...], force: bool) -> None:
 
 @click.command()
 @_ids
+@options.REASON
 def cancel(job_ids: tuple[int, ...]) -> None:
     """Cancel waiting runs, and stop running ones: SIGTERM within a heartbeat, SIGKILL after kill_after."""
     ended = "it has ended; there is nothing to cancel"
@@ -152,15 +154,12 @@ def cancel(job_ids: tuple[int, ...]) -> None:
 
 @click.command()
 @_ids
-@click.option("--reason", required=True, help="The reason; the audit trail keeps it.")
-def discard(job_ids: tuple[int, ...], reason: str) -> None:
+@options.NEEDED_REASON
+def discard(job_ids: tuple[int, ...]) -> None:
     """Give up waiting or cancelled runs: they become dead, with the reason as their error."""
     ended = "it has ended already"
     refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
-    who, why = session.actor(), one_line(reason)
-    if not why:
-        raise UsageError("--reason is empty; give the reason, which the audit trail keeps")
-    _each(job_ids, partial(admin.discard, actor=who, reason=why), "discarded", refusals)
+    _each(job_ids, partial(admin.discard, actor=session.actor()), "discarded", refusals)
 
 
 def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:
@@ -224,8 +223,7 @@ def _filled(record: object, hidden: Collection[str]) -> dict[str, object]:
 
 def _echo_block(name: str, text: str) -> None:
     click.echo(f"  {name}")
-    for line in visible_block(text).rstrip().split("\n"):
-        click.echo(f"    {line}".rstrip())
+    render.block(text, indent="    ")
 
 
 COMMANDS = (enqueue, retry, cancel, discard, show)

@@ -73,8 +73,8 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         "--waiting-for",
         type=click.Choice(list(WAITING_FOR)),
         multiple=True,
-        help="Runs that wait for this: their time, their retry, the end of a run, a limit, a concurrency key, or only"
-        " for a tick; repeatable.",
+        help="Runs that wait for this: their time, their retry, the end of a run or of a pause, a limit, a"
+        " concurrency key, or only for a tick; repeatable.",
     ),
 }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -16,10 +16,10 @@ from jobrunner.children.discovery import discover
 from jobrunner.children.events import Ready, StartFailed
 from jobrunner.children.process_groups import GroupFile, state_problem
 from jobrunner.children.python_child import ChildPlan
-from jobrunner.cli import environment, streams
+from jobrunner.cli import environment, options, streams
 from jobrunner.errors import DatabaseUnavailable, HandlersUnavailable, PayloadMismatch, UnknownJobType, UsageError
 from jobrunner.jobs.payload import Payload, check_match
-from jobrunner.model import Declaration, Owner, Policy
+from jobrunner.model import Actor, Declaration, Owner, Policy
 from jobrunner.settings import state_folder
 from jobrunner.settings.config import Config
 from jobrunner.store import waits
@@ -173,14 +173,19 @@ def _handshake(config: Config, *, schedules: bool = False, payloads: Sequence[tu
     return found
 
 
-def actor() -> str:
-    """The person who runs the command, for the audit."""
+def actor() -> Actor:
+    """Who runs the command, and the reason of the option ``--reason``, for the audit trail.
+
+    It is the user of the operating system, not LOGNAME, which anyone can set. With sudo, the person's name stands
+    before it: "ada as root@web1".
+    """
     try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = str(os.getuid())
-    # The name may come from LOGNAME, which can have any value.
-    return f"{one_line(name, 80)}@{environment.load().host}"
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    person = one_line(os.environ.get("SUDO_USER", ""), 80)
+    before = f"{person} as " if person not in ("", user) else ""
+    return Actor(f"{before}{one_line(user, 80)}@{environment.load().host}", options.reason())
 
 
 def on_terminal() -> bool:

@@ -42,11 +42,11 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
     if as_json:
         render.echo_json(found)
         return
-    click.echo(f"since {render.instant(found.since)}")
+    render.line(f"since {render.instant(found.since)}")
     if found.types:
         render.table(_HEADINGS, [_cells(each) for each in found.types])
     else:
-        click.echo("nothing ended")
+        render.line("nothing ended")
 
 
 def _cells(of_type: TypeStats) -> tuple[object, ...]:

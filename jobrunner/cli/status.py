@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, pause, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.settings.config import Config
@@ -16,7 +16,6 @@ from jobrunner.store import overview
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.limits_view import RunningLimit
 from jobrunner.store.overview import DeadRun, FailingRun, State
-from jobrunner.text import visible
 
 
 @click.command()
@@ -35,15 +34,15 @@ def status(as_json: bool) -> None:
 
 
 def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:
-    click.echo(f"database   {visible(database)}")
+    render.line(f"database   {database}", hanging=11)
     counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
-    click.echo("runs       " + "  ".join(counts))
+    render.line("runs       " + "  ".join(counts), hanging=11)
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
-    click.echo(f"due now    {found.due}{since}")
+    render.line(f"due now    {found.due}{since}", hanging=11)
     for name, problem in problems.items():
         if problem:
-            click.echo(f"{name.removesuffix('_problem'):10} {visible(problem)}")
+            render.line(f"{name.removesuffix('_problem'):10} {problem}", is_wrong=True, hanging=11)
     for title, headings, rows in _tables(found):
         if rows:
             click.echo(f"\n{title}")
@@ -63,6 +62,7 @@ _Table = tuple[str, tuple[str, ...], list[tuple[object, ...]]]
 
 def _tables(found: State) -> Iterator[_Table]:
     """Each table: its title, its headings, and its rows."""
+    yield "paused (jobrunner resume)", pause.HEADINGS, pause.rows(found.pauses)
     yield (
         "running",
         ("ID", "TYPE", "HOST", "SINCE", "LAST BEAT", "ATTEMPT", "PROGRESS"),

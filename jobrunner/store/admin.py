@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Select, null, select, update
 
 from jobrunner.lifecycle import Event, Status, allowed, target
+from jobrunner.model import Actor
 from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
@@ -35,7 +36,7 @@ class Answer:
     key_holder: int | None = None
 
 
-def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
+def cancel(connection: Connection, run_id: int, actor: Actor) -> Answer:
     """Cancel a waiting run, or request the cancellation of a running one from its owner."""
     row = _lock(connection, run_id)
     if row is None or not allowed(Event.CANCEL, row.status):
@@ -55,7 +56,7 @@ def cancel(connection: Connection, run_id: int, actor: str) -> Answer:
     return Answer(run_id, row.status, applied=True)
 
 
-def retry(connection: Connection, run_id: int, actor: str, *, force: bool = False) -> Answer:
+def retry(connection: Connection, run_id: int, actor: Actor, *, force: bool = False) -> Answer:
     """Queue a run again, due now, with at least one more attempt. A succeeded run needs ``force``."""
     row = _lock(connection, run_id)
     event = Event.FORCE_RETRY if row is not None and row.status == Status.SUCCEEDED else Event.RETRY
@@ -80,19 +81,18 @@ def retry(connection: Connection, run_id: int, actor: str, *, force: bool = Fals
     return Answer(run_id, row.status, applied=True)
 
 
-def discard(connection: Connection, run_id: int, actor: str, reason: str) -> Answer:
-    """End a waiting or cancelled run as dead. The audit trail keeps who did it and why."""
+def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:
+    """End a waiting or cancelled run as dead. The actor's reason is its last error."""
     row = _lock(connection, run_id)
     if row is None or not allowed(Event.DISCARD, row.status):
         return _refused(run_id, row)
-    reason = one_line(reason)
     changes = {
         "status": target(Event.DISCARD, row.status).value,
         "finished_at": row.now,
         "error_type": "discarded",
-        "last_error": reason,
+        "last_error": one_line(actor.reason or ""),
     }
-    _change(connection, row, Event.DISCARD, actor, changes, detail={"reason": reason})
+    _change(connection, row, Event.DISCARD, actor, changes)
     tallies.add_ends(connection, [(row.job_type, changes["status"])])
     return Answer(run_id, row.status, applied=True)
 
@@ -132,11 +132,8 @@ def _change(
     connection: Connection,
     row: Row,
     event: Event,
-    actor: str,
+    actor: Actor,
     columns: dict[str, Any],
-    *,
-    detail: dict[str, Any] | None = None,
 ) -> None:
     connection.execute(update(job_runs).where(job_runs.c.id == row.id).values(**columns, updated_at=row.now))
-    detail = {"from": row.status, **(detail or {})}
-    audit.write(connection, [audit.event(actor, event.value, None, detail, row.now, row.id)])
+    audit.write(connection, [audit.event(actor, event.value, None, {"from": row.status}, row.now, row.id)])

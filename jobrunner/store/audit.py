@@ -7,27 +7,29 @@ from datetime import datetime
 from typing import Any
 
 from jobrunner import failpoints
+from jobrunner.model import Actor
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared
-from jobrunner.text import iso_instant
+from jobrunner.text import iso_instant, one_line
 
 
 def event(
-    actor: str,
+    actor: Actor,
     action: str,
     definition_id: int | None,
     detail: dict[str, Any],
     at: datetime,
     run_id: int | None = None,
 ) -> dict[str, Any]:
-    """One row of the audit trail."""
+    """One row of the audit trail. The reason that the actor gave stands in its detail."""
+    reason = {} if actor.reason is None else {"reason": one_line(actor.reason)}
     return {
         "at": at,
-        "actor": actor,
+        "actor": actor.name,
         "action": action,
         "definition_id": definition_id,
         "run_id": run_id,
-        "detail": _plain(detail),
+        "detail": _plain({**reason, **detail}),
     }
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import literal_column, or_, select, update
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.jobs.payload import checked_text
 from jobrunner.lifecycle import Status
-from jobrunner.model import Definition, Origin
+from jobrunner.model import Actor, Definition, Origin
 from jobrunner.names import check_job_type
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import admin, definitions, enqueue, enqueue_many
@@ -58,7 +58,7 @@ class Filled:
     run_id: int | None = None
 
 
-def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -> Enqueued:
+def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor) -> Enqueued:
     """Make one run, due now, of no slot. Raises NotFoundError, and QueueFull like ``enqueue.enqueue``."""
     row = definitions.lock(connection, name)
     definition = definition_of(vars(row))
@@ -69,7 +69,7 @@ def trigger(connection: Connection, name: str, payload_limit: int, actor: str) -
 
 
 def backfill(
-    connection: Connection, name: str, span: Span, payload_limit: int, actor: str, *, dry_run: bool = False
+    connection: Connection, name: str, span: Span, payload_limit: int, actor: Actor, *, dry_run: bool = False
 ) -> list[Filled]:
     """Make a run for each slot of the span that has no run, and retry its run if that was cancelled.
 
@@ -97,7 +97,7 @@ def backfill(
     return answers
 
 
-def _retry(connection: Connection, run_id: int, actor: str) -> None:
+def _retry(connection: Connection, run_id: int, actor: Actor) -> None:
     admin.retry(connection, run_id, actor)
     # This origin marks the run as requested by a person, so the overlap policy "replace" does not cancel it.
     origin: Origin = "backfill"

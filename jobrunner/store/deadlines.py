@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from jobrunner import failpoints
 from jobrunner.lifecycle import Event, target
+from jobrunner.model import TICK
 from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared, Row
@@ -47,4 +48,4 @@ def _error(row: Row) -> str:
 
 def _event(row: Row) -> dict[str, Any]:
     detail = {"from": row.status, "deadline": row.start_deadline_at}
-    return audit.event("tick", Event.EXPIRE.value, row.definition_id, detail, row.now, row.id)
+    return audit.event(TICK, Event.EXPIRE.value, row.definition_id, detail, row.now, row.id)

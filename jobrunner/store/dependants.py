@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import Event, Status
+from jobrunner.model import TICK
 from jobrunner.store import audit, steps
 from jobrunner.store.connection import Connection, Executor
 from jobrunner.store.statement import Prepared, Row
@@ -99,7 +100,7 @@ def _cancel(connection: Connection, reasons: dict[int, Row], locked: dict[int, R
     given = [{"id": run_id, "last_error": text} for run_id, text in sorted(texts.items())]
     connection.execute(Prepared("dependants.cancel"), {"given": given})
     events = [
-        audit.event("tick", Event.CANCEL.value, None, {"from": "queued", "why": text}, locked[run_id].now, run_id)
+        audit.event(TICK, Event.CANCEL.value, None, {"from": "queued", "why": text}, locked[run_id].now, run_id)
         for run_id, text in sorted(texts.items())
     ]
     audit.write(connection, events)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from jobrunner.errors import BadSchedule, RowRefused
-from jobrunner.model import Definition
+from jobrunner.model import Actor, Definition
 from jobrunner.schedules.recurrence import Recurrence, Slots
 from jobrunner.store import expansion
 from jobrunner.store.audit import event
@@ -50,7 +50,7 @@ class Skipped:
     events: Sequence[dict[str, Any]] = ()
 
 
-def expand_or_skip(connection: Connection, row: ReadDefinition, plan: Plan, actor: str, reason: str) -> Skipped:
+def expand_or_skip(connection: Connection, row: ReadDefinition, plan: Plan, actor: Actor, reason: str) -> Skipped:
     """Expand the due slots. If the definition is paused or cannot be read, they get no run."""
     expand_due(connection, row, plan)
     old, at = read(connection, row.id), row.now
@@ -83,7 +83,9 @@ def unhandled_slots(definition: Definition, at: datetime) -> Slots:
     return recurrence.latest(definition.last_slot_at, at if policy.ends_at is None else min(at, policy.ends_at))
 
 
-def skip_events(actor: str, definition: Definition, skipped: Slots, reason: str, at: datetime) -> list[dict[str, Any]]:
+def skip_events(
+    actor: Actor, definition: Definition, skipped: Slots, reason: str, at: datetime
+) -> list[dict[str, Any]]:
     """The event that says which slots get no run and why, if there are any."""
     if not skipped.count:
         return []

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import case, literal, null, select, update
 
 from jobrunner.errors import JobrunnerError
-from jobrunner.model import SOURCE_NAMES, Declaration
+from jobrunner.model import SOURCE_NAMES, Actor, Declaration
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
 from jobrunner.store.connection import Connection, DriverError
@@ -31,7 +31,7 @@ _DECLARED = ("job_type", "schedule", "timezone", "payload", "description")
 _TIMING = frozenset({"schedule", "timezone", "ends_at", "max_runs"})
 
 
-def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, paused: bool = False) -> Changed | None:
+def add(connection: Connection, new: Declaration, plan: Plan, actor: Actor, *, paused: bool = False) -> Changed | None:
     """Create a definition that has slots from now on.
 
     A removed definition of the same name is restored: its watermark never decreases, and its old runs do not count for
@@ -62,7 +62,7 @@ def add(connection: Connection, new: Declaration, plan: Plan, actor: str, *, pau
 
 
 def edit(
-    connection: Connection, name: str, change: Callable[[Declaration], Declaration], plan: Plan, actor: str
+    connection: Connection, name: str, change: Callable[[Declaration], Declaration], plan: Plan, actor: Actor
 ) -> Changed:
     """Change a declaration. Slots that are due now are expanded by the old one, and none of them twice.
 
@@ -72,7 +72,7 @@ def edit(
     return redeclare(connection, row, change(declaration_of(row)), plan, actor)
 
 
-def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
+def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: Actor) -> Changed:
     """Like ``edit``, for a row that is locked already. Raises JobrunnerError if the new name is taken."""
     changed = differences(row, new)
     if not changed:
@@ -98,7 +98,7 @@ def redeclare(connection: Connection, row: ReadDefinition, new: Declaration, pla
     return Changed(new.name, next_run_at, changed, skipped.slots, row.paused_at)
 
 
-def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: str) -> Changed:
+def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan: Plan, actor: Actor) -> Changed:
     """Declare a removed definition again. It keeps its pause, its count of runs and its watermark, at least now."""
     at, declared = row.now, {**columns_of(new), **owner_of(new)}
     watermark = max(row.last_slot_at, at)
@@ -108,7 +108,7 @@ def restore(connection: Connection, row: ReadDefinition, new: Declaration, plan:
     return Changed(new.name, next_run_at, {})
 
 
-def remove(connection: Connection, name: str, plan: Plan, actor: str) -> None:
+def remove(connection: Connection, name: str, plan: Plan, actor: Actor) -> None:
     """Mark a definition as removed. Its runs and its history stay. Due slots are expanded, or an event says why not.
 
     Raises NotFoundError, and the error of ``check_made_by_command``.
@@ -118,7 +118,7 @@ def remove(connection: Connection, name: str, plan: Plan, actor: str) -> None:
     mark_removed(connection, [row], plan, actor)
 
 
-def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan: Plan, actor: str) -> None:
+def mark_removed(connection: Connection, removed: Sequence[ReadDefinition], plan: Plan, actor: Actor) -> None:
     """Like ``remove``, for rows that are locked already, of any source."""
     if not removed:
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 from jobrunner import failpoints
 from jobrunner.errors import RowHeld, RowRefused
-from jobrunner.model import Definition
+from jobrunner.model import TICK, Definition
 from jobrunner.schedules.slot_plan import SlotRange, Unfinished
 from jobrunner.store import audit, backpressure, failures, overlap, schedules, slot_runs
 from jobrunner.store.backpressure import Occupancy
@@ -183,7 +183,7 @@ def _events(expanded: Expanded, at: datetime) -> Iterator[dict[str, Any]]:
     definition, plan = expanded.definition, expanded.expansion
     for each in plan.skipped:
         detail = {"from": each.first, "to": each.last, "count": each.count, "reason": each.reason}
-        yield audit.event("tick", "skip slots", definition.id, detail, at)
+        yield audit.event(TICK, "skip slots", definition.id, detail, at)
     if plan.ended is not None and not _is_short(expanded):
         detail = {"reason": plan.ended, "runs_made": definition.runs_made + len(expanded.run_ids)}
-        yield audit.event("tick", "schedule ended", definition.id, detail, at)
+        yield audit.event(TICK, "schedule ended", definition.id, detail, at)

@@ -19,8 +19,9 @@ def statement(words: dict[str, str]) -> str:
 INSERT INTO {schema}job_ticks (host, worker, version, started_at, finished_at, counts)
 SELECT {given}, {given}, {given}, {now}, {now}, '{{}}' FROM {schema}job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
-  AND (SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
-  AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
+  AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
+    AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
+    OR EXISTS (SELECT name FROM {schema}job_pauses WHERE kind = 'host' AND name = {given}))
   AND NOT EXISTS (SELECT run_id FROM {schema}job_parents WHERE parent_status IS NOT NULL)
   AND NOT EXISTS (SELECT id FROM {schema}job_expandable) AND NOT EXISTS (SELECT id FROM {schema}job_recoverable)
   AND (SELECT min(start_deadline_at) FROM {schema}job_overdue) IS NULL
@@ -34,6 +35,6 @@ def was_idle(url: str, schema: str | None, host: str, worker: str, version: str)
     None means that it must, too, but that the database did not say so.
     """
     try:
-        return raw_driver.change(url, schema, statement, (host, worker, version)) == 1
+        return raw_driver.change(url, schema, statement, (host, worker, version, host)) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from jobrunner.lifecycle import Event, Status, target
+from jobrunner.model import TICK
 from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.drivers.locks import wait_briefly_for_locks
@@ -47,4 +48,4 @@ def replace_older(
 
 def _event(run: Row, new_run: int, at: datetime) -> dict[str, Any]:
     detail = {"from": run.status, "by": new_run}
-    return audit.event("tick", "replace", run.definition_id, detail, at, run_id=run.id)
+    return audit.event(TICK, "replace", run.definition_id, detail, at, run_id=run.id)

@@ -10,11 +10,12 @@ from typing import Any
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions, uncertain
+from jobrunner.store import definitions, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
 from jobrunner.store.limits_view import RunningLimit, running_limits
+from jobrunner.store.pauses import Pause
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_runs, job_ticks, job_types
 from jobrunner.store.statements.backpressure import WAITING
@@ -119,6 +120,7 @@ class State:
     running: list[RunningRun]
     failing: list[FailingRun]
     dead: list[DeadRun]
+    pauses: list[Pause]
     schedules: list[ListedDefinition]
     unknown_types: list[UnknownType]
     limits: list[LimitedType]
@@ -144,6 +146,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         running=_running(connection),
         failing=_failing(connection, newest),
         dead=_dead(connection, newest),
+        pauses=pauses.listed(connection),
         schedules=definitions.listed(connection),
         unknown_types=[] if known_types is None else _unknown(connection, known_types),
         limits=_limits(connection),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jobrunner.model import Actor
 from jobrunner.store import definitions
 from jobrunner.store.audit import event, record
 from jobrunner.store.connection import Connection
@@ -18,7 +19,7 @@ from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
 
 
-def pause(connection: Connection, name: str, actor: str) -> Changed:
+def pause(connection: Connection, name: str, actor: Actor) -> Changed:
     """Pause a definition. Runs that exist go on. Raises NotFoundError.
 
     If it is paused already, nothing is written, and ``was_paused`` says since when.
@@ -29,21 +30,21 @@ def pause(connection: Connection, name: str, actor: str) -> Changed:
     return Changed(name, None, {}, was_paused=row.paused_at)
 
 
-def pause_all(connection: Connection, actor: str) -> list[str]:
+def pause_all(connection: Connection, actor: Actor) -> list[str]:
     """Pause all definitions that are not paused, and return their names."""
     rows = [row for row in _lock_all(connection) if row.paused_at is None]
     mark_paused(connection, rows, actor)
     return [row.name for row in rows]
 
 
-def mark_paused(connection: Connection, rows: Sequence[ReadDefinition], actor: str) -> None:
+def mark_paused(connection: Connection, rows: Sequence[ReadDefinition], actor: Actor) -> None:
     """Like ``pause``, for rows that are locked already."""
     for row in rows:
         write(connection, row.id, {"paused_at": row.now}, row.now)
     record(connection, [event(actor, "pause schedule", row.id, {}, row.now) for row in rows])
 
 
-def resume(connection: Connection, name: str, plan: Plan, actor: str, *, missed: bool) -> Changed | None:
+def resume(connection: Connection, name: str, plan: Plan, actor: Actor, *, missed: bool) -> Changed | None:
     """End a pause. With ``missed`` the next tick decides on the missed slots; otherwise they get no runs.
 
     Without ``missed``, future slots that count as handled, because a clock was ahead, get runs again. None: nothing to
@@ -55,14 +56,14 @@ def resume(connection: Connection, name: str, plan: Plan, actor: str, *, missed:
     return _resume(connection, [row], plan, actor, missed=missed)[0]
 
 
-def resume_all(connection: Connection, plan: Plan, actor: str, *, missed: bool) -> list[Changed]:
+def resume_all(connection: Connection, plan: Plan, actor: Actor, *, missed: bool) -> list[Changed]:
     """Like ``resume``, for all definitions. Without ``missed``, those that are not paused count from now, too."""
     rows = [row for row in _lock_all(connection) if row.paused_at is not None or not missed]
     return _resume(connection, rows, plan, actor, missed=missed)
 
 
 def _resume(
-    connection: Connection, rows: Sequence[ReadDefinition], plan: Plan, actor: str, *, missed: bool
+    connection: Connection, rows: Sequence[ReadDefinition], plan: Plan, actor: Actor, *, missed: bool
 ) -> list[Changed]:
     answers, events = [], []
     for row in rows:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import Executable, literal_column, or_, select, true
 
-from jobrunner.model import Declaration
+from jobrunner.model import Actor, Declaration
 from jobrunner.store import audit, edits
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import read_statement
@@ -44,7 +44,7 @@ def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> 
     return read(connection, ReadDefinition, statement, {"given": [{"name": name} for name in names]})
 
 
-def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: str) -> Collection[str]:
+def add(connection: Connection, new: Sequence[Declaration], plan: Plan, actor: Actor) -> Collection[str]:
     """Like ``edits.add``, for many new names. Returns those that another transaction has inserted meanwhile."""
     if not new:
         return ()

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
-from jobrunner.model import Definition, SlotPolicy
+from jobrunner.model import TICK, Definition, SlotPolicy
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import audit
 from jobrunner.store.backpressure import Occupancy
@@ -62,7 +62,7 @@ def record_problem(connection: Connection, definition: Definition, problem: str,
     if is_new:
         values = {"definition_id": definition.id, "problem": problem, "at": at}
         connection.execute(Prepared("schedules.set_problem"), values)
-        audit.write(connection, [audit.event("tick", "cannot expand", definition.id, {"problem": problem}, at)])
+        audit.write(connection, [audit.event(TICK, "cannot expand", definition.id, {"problem": problem}, at)])
     return Expanded(definition, Expansion(problem=problem), is_new_problem=is_new)
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     and_,
     case,
+    exists,
     false,
     func,
     literal,
@@ -25,7 +26,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.store.dialect.values import later, now
-from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.schema import job_definitions, job_pauses, job_runs
 from jobrunner.store.views import job_claimable, job_gated, job_open_gates
 from jobrunner.text import iso_instant
 
@@ -130,8 +131,18 @@ def _is_overdue() -> ColumnElement[bool]:
     return func.coalesce(job_runs.c.start_deadline_at <= now(), false())
 
 
+def _is_paused() -> ColumnElement[bool]:
+    pauses = job_pauses.c
+    types = select(pauses.name).where(pauses.kind == "type")
+    return or_(job_runs.c.job_type.in_(types), exists().where(pauses.kind == "all"))
+
+
+def _waits_for_pause() -> ColumnElement[bool]:
+    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, _is_paused())
+
+
 def _is_at_its_turn() -> ColumnElement[bool]:
-    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, not_(_has_closed_gate()))
+    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, not_(_is_paused()), not_(_has_closed_gate()))
 
 
 def _waits_for_key() -> ColumnElement[bool]:
@@ -143,12 +154,13 @@ WAITING_FOR: dict[str, Callable[[], ColumnElement[bool]]] = {
     "time": lambda: _waits_for_time(Status.QUEUED),
     "retry": lambda: _waits_for_time(Status.FAILED),
     "parent": lambda: job_runs.c.gate == _AFTER_PARENTS,
-    "limit": lambda: _is_due() & _has_closed_gate(),
+    "pause": _waits_for_pause,
+    "limit": lambda: and_(_is_due(), not_(_is_paused()), _has_closed_gate()),
     "key": _waits_for_key,
     "tick": lambda: _is_at_its_turn() & _is_free(),
 }
-"""What a run can wait for: its time, the time of its next try, the end of another run, a limit over all hosts, another
-run with its concurrency key, or only for a tick."""
+"""What a run can wait for: its time, the time of its next try, the end of another run, the end of the pause of its type
+or of everything, a limit over all hosts, another run with its concurrency key, or only for a tick."""
 
 
 def _has_status(statuses: Iterable[Status]) -> ColumnElement[bool]:

@@ -21,9 +21,9 @@ def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], 
     connection.execute(Prepared("ticks.close"), {"tick_id": tick_id, "its_counts": dict(counts), "its_error": error})
 
 
-def is_anything_due(connection: Connection) -> bool:
-    """Whether there is anything to recover, end, expand or claim, of any job type."""
-    return bool(connection.execute(Prepared("ticks.is_due")).scalar_one())
+def is_anything_due(connection: Connection, host: str | None = None) -> bool:
+    """Whether there is anything to recover, end, expand or claim, of any job type. ``host`` None: one not paused."""
+    return bool(connection.execute(Prepared("ticks.is_due"), {"host": host}).scalar_one())
 
 
 def is_any_expandable(connection: Connection) -> bool:

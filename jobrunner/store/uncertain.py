@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Select, delete, func, literal_column, select, update
 
+from jobrunner.model import Actor
 from jobrunner.store import audit
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
@@ -55,7 +56,7 @@ def _uncertain(*columns: Any) -> Select[Any]:
     return found.order_by(job_effects.c.intended_at, job_effects.c.key)
 
 
-def settle(connection: Connection, key: str, actor: str, *, applied: bool, outcome: Any = None) -> Settled:
+def settle(connection: Connection, key: str, actor: Actor, *, applied: bool, outcome: Any = None) -> Settled:
     """Settle an uncertain effect. If it was not applied, its key can be used again."""
     columns = job_effects.c
     statement: Select[Any] = (

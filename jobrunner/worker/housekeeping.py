@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from jobrunner.errors import DatabaseHeld
 from jobrunner.store import ticks
@@ -16,7 +17,7 @@ def expand(context: TickContext) -> None:
     # The limits of commands are known here; those of handlers come with the first handshake. An idle tick does not
     # write them, because every caller that enqueues declares the limits that it knows, too.
     if context.config.commands:
-        is_due: bool = context.database.read(ticks.is_anything_due)
+        is_due: bool = context.database.read(partial(ticks.is_anything_due, host=context.owner.host))
         if is_due:
             declare_limits(context, [command.policy for command in context.config.commands.values()])
     if context.database.read(ticks.is_any_expandable):

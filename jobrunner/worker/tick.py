@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
+from functools import partial
 
 import jobrunner
 from jobrunner import clock
@@ -90,7 +91,8 @@ class Tick:
         context = self._context
         held = do_housekeeping(context)
         can_work = context.config.imports or context.config.commands
-        if can_work and (context.config.linger or context.database.read(ticks.is_anything_due)):
+        is_anything_due = partial(ticks.is_anything_due, host=context.owner.host)
+        if can_work and (context.config.linger or context.database.read(is_anything_due)):
             self._run_what_is_due(tick_id)
         if held is not None:
             raise held

@@ -113,16 +113,19 @@ class Commands:
         stdin: bool = False,
         cwd: Path | None = None,
         cold: bool = False,
+        terminal: int | None = None,
     ) -> "subprocess.Popen[str]":
         """Start the command in its own session and go on. The end of the test kills it and all it started.
+
+        With `terminal`, the end of a pseudo-terminal, its three streams are that.
 
         Its output goes through pipes: read it with `communicate()`, or keep it small. It is a copy of a process that
         has imported everything (`harness.starter`), ten times as quick; `cold` starts the script itself, for tests of
         the start, the environment and the imports.
         """
-        process: subprocess.Popen[str] = self._popen(
-            args, env, cold=cold, cwd=cwd, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL, text=True
-        )
+        given = subprocess.PIPE if stdin else subprocess.DEVNULL
+        streams = {"stdin": given} if terminal is None else dict.fromkeys(("stdin", "stdout", "stderr"), terminal)
+        process: subprocess.Popen[str] = self._popen(args, env, cold=cold, cwd=cwd, text=True, **streams)
         self._started.append(process)
         return process
 
@@ -155,10 +158,8 @@ class Commands:
             [self.command, *words],
             env=environment,
             cwd=cwd or self.home,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             start_new_session=True,
-            **options,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
         )
 
     def start_python(self, source: str, *args: object) -> "subprocess.Popen[str]":

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from harness.at_work import end_attempt
 from jobrunner.errors import NotFoundError
 from jobrunner.lifecycle import AttemptResult, Outcome, Status
-from jobrunner.model import Definition, Lease, Limits, Owner, Policy
+from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
@@ -92,7 +92,7 @@ def claiming(**changes: Any) -> Call:
 
 
 def idle_statement(words: dict[str, str]) -> Call:
-    values: Any = (OWNER.host, OWNER.name, "1")
+    values: Any = (OWNER.host, OWNER.name, "1", OWNER.host)
     return lambda connection: connection.execute(idle.statement(words), values)
 
 
@@ -158,7 +158,7 @@ def enqueueing_again(*, ended: bool) -> Call:
                 connection.execute(
                     update(job_runs).where(columns.id == run_id).values(status="dead", finished_at=columns.created_at)
                 )
-            admin.retry(connection, ids.pop() or 0, "someone")
+            admin.retry(connection, ids.pop() or 0, Actor("someone"))
         enqueue.enqueue(connection, keyed, taken="replace")
         enqueue_many.enqueue(connection, NewRun("known", "{}"), KEYED, None, ["replace"] * len(KEYED))
 
@@ -271,9 +271,9 @@ BUSY: dict[str, Call] = {
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
     "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
-    "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, "someone"),
-    "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), "someone"),
-    "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), "someone", "why"),
+    "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
+    "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
+    "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }
 # A batch of 500 goes at a time, and with each run what belongs to it.
 OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
@@ -341,6 +341,10 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
+    **dict.fromkeys(
+        ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
+        "a person's command: a table of a few rows, and counts of at most 100 000 runs",
+    ),
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
     "limits_view.running_limits": "what overview.status calls",

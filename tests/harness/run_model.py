@@ -18,7 +18,7 @@ from sqlalchemy import delete, select
 
 from harness import Database
 from jobrunner.lifecycle import FINISHED, TRANSITIONS, Outcome, Status
-from jobrunner.model import Lease, Owner, Policy
+from jobrunner.model import Actor, Lease, Owner, Policy
 from jobrunner.store import admin
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
@@ -242,7 +242,7 @@ class People(Observed):
 
     def cancel(self, run_id: int) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.cancel(connection, run_id, "someone"))
+        answer = self.write(lambda connection: admin.cancel(connection, run_id, Actor("someone")))
         assert (answer.status, answer.applied) == (old["status"], old["status"] not in FINISHED)
         if not answer.applied:
             self.expect()
@@ -257,7 +257,7 @@ class People(Observed):
 
     def retry(self, run_id: int, *, force: bool = False) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.retry(connection, run_id, "someone", force=force))
+        answer = self.write(lambda connection: admin.retry(connection, run_id, Actor("someone"), force=force))
         can = old["status"] in (Status.FAILED, Status.DEAD, Status.CANCELLED)
         assert answer.applied == (can or (force and old["status"] == Status.SUCCEEDED))
         if not answer.applied:
@@ -274,7 +274,7 @@ class People(Observed):
 
     def discard(self, run_id: int) -> None:
         old = self.seen.runs[run_id]
-        answer = self.write(lambda connection: admin.discard(connection, run_id, "someone", "no\x00use"))
+        answer = self.write(lambda connection: admin.discard(connection, run_id, Actor("someone", "no\x00use")))
         assert answer.applied == (old["status"] in (Status.QUEUED, Status.FAILED, Status.CANCELLED))
         named = [run_id] if answer.applied else []
         for row in self.expect(named, events_of=named).values():
@@ -282,6 +282,6 @@ class People(Observed):
 
     def miss(self, run_id: int) -> None:
         for act in (admin.cancel, admin.retry):
-            answer = self.write(partial(act, run_id=run_id + 10**9, actor="someone"))
+            answer = self.write(partial(act, run_id=run_id + 10**9, actor=Actor("someone")))
             assert (answer.status, answer.applied) == (None, False)
         self.expect()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, options, render, session
 from jobrunner.cli.status import next_slot
 from jobrunner.cli.types import Checked, read_payload
 from jobrunner.errors import JobrunnerError, UsageError
@@ -69,6 +69,7 @@ def _policy_options(command: _Command) -> _Command:
 @_policy_options
 @_allow_unknown
 @click.option("--paused", is_flag=True, help="Add it paused: it makes no runs until it is resumed.")
+@options.REASON
 def add(
     name: str,
     job_type: str,
@@ -104,6 +105,7 @@ def add(
 @click.option("--payload", metavar=_PAYLOAD, help="The payload of each run.")
 @_policy_options
 @_allow_unknown
+@options.REASON
 def edit(name: str, allow_unknown: bool, **options: Any) -> None:
     """Change the options that are given and keep the others; the word none clears an option.
 
@@ -160,6 +162,7 @@ def _next(changed: Changed) -> str:
 
 @click.command()
 @click.argument("name")
+@options.REASON
 def remove(name: str) -> None:
     """Remove a schedule. Its runs and its history stay, and slots that are already due still get their runs."""
     who = session.actor()
@@ -180,6 +183,7 @@ def _check_one_or_all(name: str | None, every: bool) -> None:
 @click.command()
 @_name_or_all
 @_all
+@options.REASON
 def pause(name: str | None, every: bool) -> None:
     """Pause a schedule: its slots get no runs until it is resumed. Waiting and running runs go on."""
     _check_one_or_all(name, every)
@@ -202,6 +206,7 @@ def pause(name: str | None, every: bool) -> None:
     type=click.Choice(["now", "missed"]),
     help="now: no slot before now gets a run; missed: the misfire policy decides. [default: now]",
 )
+@options.REASON
 def resume(name: str | None, every: bool, begin: str | None) -> None:
     """Resume a paused schedule.
 

@@ -17,7 +17,7 @@ from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.dst import AffectedTimes
 from jobrunner.schedules.recurrence import Recurrence
-from jobrunner.text import iso_instant, visible, whole_number
+from jobrunner.text import iso_instant, whole_number
 
 _YEAR = timedelta(days=366)
 _COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
@@ -53,7 +53,8 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     if as_json:
         render.echo_json([_as_data(slot, zone, definition) for slot in slots])
         return
-    click.echo(f"{describe(recurrence.expression)} ({recurrence.timezone})\n")
+    render.line(f"{describe(recurrence.expression)} ({recurrence.timezone})")
+    click.echo()
     if slots:
         _show_slots(recurrence, slots, zone, definition)
     else:
@@ -61,7 +62,7 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     notes = [] if problem is None else [f"problem: {problem}"]
     notes += [*_limits(definition, len(slots), count), *_warnings(recurrence, begin, definition)]
     for line in ["", *notes] if notes else []:
-        click.echo(visible(line))
+        render.line(line)
 
 
 def is_expression(text: str) -> bool:
@@ -114,7 +115,7 @@ def _show_slots(recurrence: Recurrence, slots: list[datetime], zone: tzinfo, def
     before = recurrence.previous_before(slots[0])
     for slot in slots:
         interval = "-" if before is None else format_duration(slot - before)
-        rows.append([f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}", render.instant(slot), interval])
+        rows.append([f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}", render.utc(slot), interval])
         before = slot
     if _offset(definition) is not None:
         headings.append("RUN AT")

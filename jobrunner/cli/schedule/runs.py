@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, options, render, session, streams
 from jobrunner.cli.types import Checked, parse_instant
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
@@ -22,6 +22,7 @@ _instant = Checked(parse_instant)
 @click.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
+@options.REASON
 def trigger(name: str, as_json: bool) -> None:
     """Make one run of a schedule now, also of a paused one, and print its id.
 
@@ -57,6 +58,7 @@ def trigger(name: str, as_json: bool) -> None:
     help="Refuse if there are more slots than this. [default: 1000]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each slot.")
+@options.REASON
 def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bool, most: int, as_json: bool) -> None:
     """Make a run for each past slot that has none, also of a paused schedule.
 

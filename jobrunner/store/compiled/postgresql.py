@@ -1073,12 +1073,14 @@ FROM picked) AND jobrunner_schema.job_runs.status != 'running' RETURNING jobrunn
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.held_by_type', ()): (
-        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END) AS sum_1
+        """SELECT '' AS paused, jobrunner_schema.job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (jobrunner_schema.job_runs.locked_by = %(owner)s::VARCHAR) THEN %(param_1)s::INTEGER ELSE %(param_2)s::INTEGER END) AS mine
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = %(host)s::VARCHAR AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now() GROUP BY jobrunner_schema.job_runs.job_type""",
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = %(host)s::VARCHAR AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now() GROUP BY jobrunner_schema.job_runs.job_type UNION ALL SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, 0, 0
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind != 'host' OR jobrunner_schema.job_pauses.name = %(host)s::VARCHAR""",
         {'param_1': 1, 'param_2': 0},
         {},
-        (('job_type', None), ('count', None), ('sum', None)),
+        (('paused', None), ('name', None), ('runs', None), ('mine', None)),
     ),
     ('claims.held_under', (False,)): (
         """SELECT jobrunner_schema.job_runs.id
@@ -2010,7 +2012,9 @@ FROM jobrunner_schema.job_recoverable) AS is_recoverable, (SELECT min(jobrunner_
 FROM jobrunner_schema.job_overdue) AS overdue_since, (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_2
 FROM jobrunner_schema.job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT jobrunner_schema.job_open_gates.gate
-FROM jobrunner_schema.job_open_gates) AS is_gate_open, EXISTS (SELECT jobrunner_schema.job_parents.run_id
+FROM jobrunner_schema.job_open_gates) AS is_gate_open, EXISTS (SELECT jobrunner_schema.job_pauses.kind
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR) AS is_host_paused, EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(jobrunner_schema.job_runs.run_at) AS min_3
 FROM jobrunner_schema.job_runs
@@ -2019,7 +2023,7 @@ FROM jobrunner_schema.job_definitions
 WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.next_run_at > jobrunner_schema.jobrunner_now()) AS next_slot_at, jobrunner_schema.jobrunner_now() AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE jobrunner_schema.job_ticks SET application=%(its_application)s::VARCHAR, listening_at=jobrunner_schema.jobrunner_now(), types=%(its_types)s::VARCHAR WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
@@ -2604,11 +2608,13 @@ WHERE jobrunner_schema.job_state.pruned_at IS NULL OR jobrunner_schema.job_state
         (('id', None),),
     ),
     ('ticks.is_due', ()): (
-        """SELECT (SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
+        """SELECT ((SELECT min(jobrunner_schema.job_claimable.run_at) AS min_1
 FROM jobrunner_schema.job_claimable
-WHERE releases >= 0) IS NOT NULL OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
-FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
-FROM jobrunner_schema.job_open_gates)) OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
+WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_open_gates.gate
+FROM jobrunner_schema.job_open_gates))) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.kind
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'host' AND jobrunner_schema.job_pauses.name = %(host)s::VARCHAR)) OR (SELECT min(jobrunner_schema.job_overdue.start_deadline_at) AS min_2
+FROM jobrunner_schema.job_overdue) IS NOT NULL OR (EXISTS (SELECT jobrunner_schema.job_parents.run_id
 FROM jobrunner_schema.job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT jobrunner_schema.job_expandable.id
 FROM jobrunner_schema.job_expandable)) OR (EXISTS (SELECT jobrunner_schema.job_recoverable.id

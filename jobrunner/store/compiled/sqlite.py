@@ -1073,12 +1073,14 @@ FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_typ
         (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
     ),
     ('claims.held_by_type', ()): (
-        """SELECT job_runs.job_type, count(*) AS count_1, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS sum_1
+        """SELECT '' AS paused, job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS mine
 FROM job_runs
-WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type""",
+WHERE job_runs.status = 'running' AND job_runs.host = :host AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) GROUP BY job_runs.job_type UNION ALL SELECT job_pauses.kind, job_pauses.name, 0, 0
+FROM job_pauses
+WHERE job_pauses.kind != 'host' OR job_pauses.name = :host""",
         {'param_1': 1, 'param_2': 0},
         {},
-        (('job_type', None), ('count', None), ('sum', None)),
+        (('paused', None), ('name', None), ('runs', None), ('mine', None)),
     ),
     ('claims.held_under', (False,)): (
         """SELECT job_runs.id
@@ -1997,7 +1999,9 @@ FROM job_recoverable) AS is_recoverable, (SELECT min(job_overdue.start_deadline_
 FROM job_overdue) AS overdue_since, (SELECT min(job_claimable.run_at) AS min_2
 FROM job_claimable
 WHERE releases >= 0) AS run_at, EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_parents.run_id
+FROM job_open_gates) AS is_gate_open, EXISTS (SELECT job_pauses.kind
+FROM job_pauses
+WHERE job_pauses.kind = 'host' AND job_pauses.name = :host) AS is_host_paused, EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL) AS is_parent_ended, (SELECT min(job_runs.run_at) AS min_3
 FROM job_runs
@@ -2006,7 +2010,7 @@ FROM job_definitions
 WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NULL AND job_definitions.paused_at IS NULL AND job_definitions.next_run_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS next_slot_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
         {},
         {},
-        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
+        (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
         """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
@@ -2577,11 +2581,13 @@ WHERE job_state.pruned_at IS NULL OR job_state.pruned_at <= ((CAST(round((julian
         (('id', None),),
     ),
     ('ticks.is_due', ()): (
-        """SELECT (SELECT min(job_claimable.run_at) AS min_1
+        """SELECT ((SELECT min(job_claimable.run_at) AS min_1
 FROM job_claimable
-WHERE releases >= 0) IS NOT NULL OR (SELECT min(job_overdue.start_deadline_at) AS min_2
-FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
-FROM job_open_gates)) OR (EXISTS (SELECT job_parents.run_id
+WHERE releases >= 0) IS NOT NULL OR (EXISTS (SELECT job_open_gates.gate
+FROM job_open_gates))) AND NOT (EXISTS (SELECT job_pauses.kind
+FROM job_pauses
+WHERE job_pauses.kind = 'host' AND job_pauses.name = :host)) OR (SELECT min(job_overdue.start_deadline_at) AS min_2
+FROM job_overdue) IS NOT NULL OR (EXISTS (SELECT job_parents.run_id
 FROM job_parents
 WHERE parent_status IS NOT NULL)) OR (EXISTS (SELECT job_expandable.id
 FROM job_expandable)) OR (EXISTS (SELECT job_recoverable.id

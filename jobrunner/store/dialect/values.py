@@ -240,6 +240,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
             "json": "TEXT",
             "seconds": "REAL",
             "one_second": "1000000",
+            "not_among": "NOT IN (",
+            "end_of_list": ")",
             "storage": " STRICT",
             "storage_of_runs": " STRICT",
         }
@@ -254,6 +256,8 @@ def ddl_words(dialect_name: str, schema: str | None = None) -> dict[str, str]:
         "json": "JSONB",
         "seconds": "DOUBLE PRECISION",
         "one_second": "interval '1 second'",
+        "not_among": "<> ALL (ARRAY(",
+        "end_of_list": "))",
         "storage": "",
         "storage_of_runs": f" WITH ({_STORAGE_OF_RUNS})",
     }

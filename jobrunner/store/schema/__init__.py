@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from jobrunner.store.schema.base import add_checks, metadata
 from jobrunner.store.schema.history import job_attempts, job_effects, job_events, job_tallies, job_ticks, job_totals
-from jobrunner.store.schema.limits import IS_ENDED, job_gates, job_keys, job_limits, job_locks, job_parents, job_types
+from jobrunner.store.schema.limits import (
+    IS_ENDED,
+    job_gates,
+    job_keys,
+    job_limits,
+    job_locks,
+    job_parents,
+    job_pauses,
+    job_types,
+)
 from jobrunner.store.schema.runs import ANY_RELEASES, IS_UNFINISHED, job_definitions, job_runs, job_state
 
 __all__ = [
@@ -20,6 +29,7 @@ __all__ = [
     "job_limits",
     "job_locks",
     "job_parents",
+    "job_pauses",
     "job_runs",
     "job_state",
     "job_tallies",

@@ -1,8 +1,8 @@
-"""What a run may have to wait for: keys, locks, limits, gates and other runs."""
+"""What a run may have to wait for: keys, locks, limits, gates, pauses and other runs."""
 
 from __future__ import annotations
 
-from sqlalchemy import CheckConstraint, Column, Integer, Table, text
+from sqlalchemy import CheckConstraint, Column, Integer, Table, Text, text
 
 from jobrunner.store.dialect.values import BigKey, Seconds, UtcTime, short_text
 from jobrunner.store.schema.base import metadata, partial
@@ -81,6 +81,19 @@ _WAITED_AT = text("turn_at IS NOT NULL")
 partial("job_gates_turn", job_gates.c.job_type, job_gates.c.turn_at, where=_WAITED_AT)
 partial(
     "job_gates_opens", job_gates.c.job_type, job_gates.c.opens_at, where=text(f"{_WAITED_AT} AND opens_at IS NOT NULL")
+)
+
+# What a person has paused: no run of this type, or on this host, or anywhere is claimed. ``name`` "" is that of "all".
+job_pauses = Table(
+    "job_pauses",
+    metadata,
+    Column("kind", short_text(20), primary_key=True),
+    Column("name", short_text(255), primary_key=True),
+    Column("reason", Text),
+    Column("actor", short_text(300), nullable=False),
+    Column("paused_at", UtcTime, nullable=False),
+    CheckConstraint("kind IN ('all', 'type', 'host')", name="kind"),
+    CheckConstraint("(kind = 'all') = (name = '')", name="name"),
 )
 
 # A run waits for the end of each of its parents. The trigger of dialect/parents.py writes ``parent_status`` then. When

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Float,
     Integer,
     Select,
@@ -26,6 +27,7 @@ from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import Seconds, later, now
 from jobrunner.store.schema import job_runs
 from jobrunner.store.statements.holding import NO_LOCK, RUNNING, of_these, unlocked
+from jobrunner.store.statements.pauses import for_host
 from jobrunner.store.views import job_claimable
 
 VARIANTS = {
@@ -118,13 +120,21 @@ def _of_type(type_count: int, name: str, type_: Any) -> Any:
     )
 
 
-def held_by_type() -> Select[Any]:
-    """How many runs of each type the ticks of a host have at work, and how many of them one of these has."""
+def held_by_type() -> CompoundSelect[Any]:
+    """How many runs of each type the ticks of a host have at work, and how many of them one of these has.
+
+    And what is paused: a row whose ``paused`` is the kind of the pause. One question, because every claim asks it.
+    """
     columns = job_runs.c
     mine = case((columns.locked_by == bindparam("owner", type_=columns.locked_by.type), 1), else_=0)
     # Live leases only: nobody works on the runs of a tick that was killed.
-    return (
-        select(columns.job_type, func.count(), func.sum(mine))
+    held = (
+        select(
+            literal_column("''").label("paused"),
+            columns.job_type.label("name"),
+            func.count().label("runs"),
+            func.sum(mine).label("mine"),
+        )
         .where(
             columns.status == RUNNING,
             columns.host == bindparam("host", type_=columns.host.type),
@@ -132,6 +142,8 @@ def held_by_type() -> Select[Any]:
         )
         .group_by(columns.job_type)
     )
+    none: ColumnElement[int] = literal_column("0")
+    return union_all(held, for_host([none, none]))
 
 
 def held_under(some: bool) -> Select[Any]:

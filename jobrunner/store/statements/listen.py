@@ -10,6 +10,7 @@ from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
+from jobrunner.store.statements.pauses import is_host_paused
 from jobrunner.store.statements.ticks import earliest_claimable, earliest_overdue, is_any_gate_open
 from jobrunner.store.views import job_expandable, job_recoverable
 
@@ -57,6 +58,7 @@ def look_ahead() -> Select[Any]:
         earliest_overdue().label("overdue_since"),
         earliest_claimable().label("run_at"),
         is_any_gate_open().label("is_gate_open"),
+        is_host_paused().label("is_host_paused"),
         is_any_ended().label("is_parent_ended"),
         next_run.scalar_subquery().label("next_run_at"),
         next_slot.scalar_subquery().label("next_slot_at"),

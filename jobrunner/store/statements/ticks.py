@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Update,
+    and_,
     bindparam,
     exists,
     func,
@@ -32,6 +33,7 @@ from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
 from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
+from jobrunner.store.statements.pauses import is_host_paused
 from jobrunner.store.versions import VERSION_TABLE
 from jobrunner.store.views import (
     job_claimable,
@@ -70,10 +72,10 @@ def close() -> Update:
 
 
 def is_due() -> Select[Any]:
-    """Whether there is anything to recover, end, expand or claim."""
+    """Whether there is anything to recover, end, expand or, on the host of the parameter ``host``, to claim."""
     others = [exists(select(view.c.id)) for view in (job_expandable, job_recoverable)]
-    earliest = (earliest_claimable().is_not(None), earliest_overdue().is_not(None))
-    return select(or_(*earliest, is_any_gate_open(), is_any_ended(), *others).label("is_due"))
+    is_claimable = and_(or_(earliest_claimable().is_not(None), is_any_gate_open()), ~is_host_paused())
+    return select(or_(is_claimable, earliest_overdue().is_not(None), is_any_ended(), *others).label("is_due"))
 
 
 def is_any_gate_open() -> ColumnElement[bool]:

@@ -1,0 +1,134 @@
+"""pause, resume: no run of a type, on a host or anywhere begins until it is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from jobrunner.cli import environment, options, render, session
+from jobrunner.errors import UsageError
+from jobrunner.names import check_job_type
+from jobrunner.store import pauses
+from jobrunner.store.pauses import MOST_COUNTED, Concerned, Kind, Pause
+from jobrunner.text import visible
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+HEADINGS = ("PAUSED", "SINCE", "BY", "REASON")
+
+
+def _of_what(command: _Command) -> _Command:
+    for option in (
+        click.option("--all", "everything", is_flag=True, help="All job types on all hosts."),
+        click.option("--host", "hosts", multiple=True, metavar="HOST", help="A host; may be repeated."),
+        click.option("--type", "types", multiple=True, metavar="TYPE", help="A job type; may be repeated."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_of_what
+@options.REASON
+@click.option("--list", "lists", is_flag=True, help="List what is paused, and pause nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --list: print a JSON array.")
+def pause(lists: bool, as_json: bool, **given: Any) -> None:
+    """Let no run of a job type, on a host or anywhere begin until `jobrunner resume`.
+
+    Runs at work go on. New runs are accepted and wait; schedules go on making runs, which wait, too (`schedule pause`
+    stops that). Start deadlines, recovery and cancellations go on.
+
+    Example: `jobrunner pause --type report.send --reason "the mail server is down"`
+    """
+    named = list(_named(**given))
+    if not named and not lists:
+        raise UsageError("name what to pause: --type TYPE, --host HOST or --all; --list shows what is paused")
+    if lists and named:
+        raise UsageError("--list pauses nothing; leave out --type, --host and --all")
+    if as_json and not lists:
+        raise UsageError("--json belongs to --list")
+    database = session.open_database(environment.load())
+    if lists:
+        found = database.read(pauses.listed)
+        if as_json:
+            render.echo_json(found)
+        elif found:
+            render.table(HEADINGS, rows(found), indent="")
+        else:
+            click.echo("nothing is paused")
+        return
+    who = session.actor()
+    for kind, name in named:
+        before = database.write(partial(pauses.pause, kind=kind, name=name, actor=who))
+        concerned = database.read(partial(pauses.concerned, kind=kind, name=name))
+        render.done(f"{words(kind, name)}: paused{_since(before)}; {_told(kind, concerned)}")
+
+
+@click.command()
+@_of_what
+@options.REASON
+def resume(**given: Any) -> None:
+    """Let the runs of what was paused begin again: at the next tick, and at once where a tick listens.
+
+    It ends only the pauses that are named: `--all` ends the pause of everything, and a job type or a host that was
+    paused by its name stays paused.
+
+    Example: `jobrunner resume --type report.send`
+    """
+    named = list(_named(**given))
+    if not named:
+        raise UsageError("name what to resume: --type TYPE, --host HOST or --all; see: jobrunner pause --list")
+    database = session.open_database(environment.load())
+    who = session.actor()
+    for kind, name in named:
+        since = database.write(partial(pauses.resume, kind=kind, name=name, actor=who))
+        state = "not paused" if since is None else f"resumed; it was paused since {render.instant(since)}"
+        render.done(f"{words(kind, name)}: {state}")
+    for left in database.read(pauses.listed):
+        click.echo(f"still paused: {words(left.kind, left.name)}{_since(left)}")
+
+
+def _named(types: tuple[str, ...], hosts: tuple[str, ...], everything: bool) -> Iterator[tuple[Kind, str]]:
+    if everything:
+        yield "all", ""
+    for job_type in dict.fromkeys(types):
+        yield "type", check_job_type(job_type)
+    for host in dict.fromkeys(hosts):
+        if not 0 < len(host) <= 255:
+            raise UsageError("--host needs the name of a host; jobrunner status lists the hosts")
+        yield "host", host
+
+
+def words(kind: str, name: str) -> str:
+    """What is paused, for a person."""
+    return "everything" if kind == "all" else f"{kind} {visible(name)}"
+
+
+def rows(found: list[Pause]) -> list[tuple[object, ...]]:
+    """The cells of a table of pauses, below ``HEADINGS``."""
+    return [(words(each.kind, each.name), each.paused_at, each.actor, each.reason or "-") for each in found]
+
+
+def _since(before: Pause | None) -> str:
+    if before is None:
+        return ""
+    reason = "" if before.reason is None else f" ({visible(before.reason)})"
+    return f" since {render.instant(before.paused_at)} by {visible(before.actor)}{reason}"
+
+
+def _told(kind: Kind, concerned: Concerned) -> str:
+    if not concerned.is_known:
+        return "no tick of this host is known"
+    running = f"{_number(concerned.running)} at work go on"
+    if kind == "host":
+        return running
+    return f"{'1 run waits' if concerned.waiting == 1 else f'{_number(concerned.waiting)} runs wait'}, {running}"
+
+
+def _number(count: int) -> str:
+    return f"{count}{'+' * (count == MOST_COUNTED)}"
+
+
+COMMANDS = (pause, resume)

@@ -1,0 +1,174 @@
+"""How tables and lines look on a terminal: they fit its width, and colour marks what is wrong.
+
+Imported only if standard output is a terminal, because rich takes as long to import as a whole command takes. Rich
+gives the colours that the terminal knows and the widths of letters. Its markup is never used, because the texts of jobs
+are data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.segment import Segment, Segments
+from rich.style import Style
+
+_GAP = "  "
+_TALLEST_CELL = 8
+"""A taller cell is harder to read than the fields of a row one below the other."""
+_LONG_WORD = 32
+"""A longer word, such as a path or an address, may be broken after one of its marks."""
+_PIECE = re.compile(r"[^/,:;&?=]*[/,:;&?=]+|[^/,:;&?=]+")
+
+HEADING = Style(bold=True)
+WRONG = Style(color="red", bold=True)
+_DOUBTFUL = Style(color="yellow")
+_NO_VALUE = Style(dim=True)
+PLAIN = Style()
+_OF_WORDS = {
+    **dict.fromkeys(("dead", "lost", "killed", "timed_out", "crashed"), WRONG),
+    **dict.fromkeys(("failed", "cancelled", "discarded", "skipped", "paused", "at work, or killed"), _DOUBTFUL),
+    **dict.fromkeys(("succeeded", "done"), Style(color="green")),
+    "running": Style(color="cyan"),
+    "-": _NO_VALUE,
+}
+_WRONG_NAMES = {"error", "last_error", "error_type", "problem", "finding"}
+
+
+def width() -> int:
+    """The columns of the terminal."""
+    return max(shutil.get_terminal_size().columns, 20)
+
+
+def console() -> Console:
+    """Standard output. It has no styles with NO_COLOR, nor on a terminal that knows none."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Console(
+        file=sys.stdout, color_system=None if plain else "auto", width=width(),
+        highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+
+
+def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: str) -> None:
+    """Aligned columns. If words would have to be broken, the fields of each row stand one below the other."""
+    columns = list(zip(headings, *rows, strict=True))
+    widths = _widths(columns, width() - len(indent) - len(_GAP) * (len(headings) - 1))
+    if widths is None or any(
+        len(_lines(cell, room)) > _TALLEST_CELL
+        for cells, room in zip(columns, widths, strict=True)
+        for cell in cells
+        if cell_len(cell) > room
+    ):
+        for index, row in enumerate(rows):
+            if index:
+                _print([[]])
+            show_fields(dict(zip(headings, row, strict=True)), indent)
+        return
+    _print(_table_lines(headings, rows, widths, indent))
+
+
+def _table_lines(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], indent: str
+) -> Iterator[list[Segment]]:
+    for row in (headings, *rows):
+        styles = [HEADING if row is headings else style_of(*pair) for pair in zip(headings, row, strict=True)]
+        wrapped = [_lines(cell, room) for cell, room in zip(row, widths, strict=True)]
+        for line in zip_longest(*wrapped, fillvalue=""):
+            segments, behind = [], len(indent)
+            for cell, room, style in zip(line, widths, styles, strict=True):
+                if cell:
+                    segments += [Segment(" " * behind), Segment(cell, style)]
+                    behind = -cell_len(cell)
+                behind += room + len(_GAP)
+            yield segments
+
+
+def show_fields(values: Mapping[str, str], indent: str) -> None:
+    """One name and its value per line. A long value goes on below its beginning."""
+    column = max((cell_len(name) for name in values), default=0)
+    begin = len(indent) + column + len(_GAP)
+    lines: list[list[Segment]] = []
+    for name, value in values.items():
+        first, *more = _lines(value, max(width() - begin, 10))
+        style = style_of(name, value)
+        padded = f"{name}{' ' * (column - cell_len(name))}{_GAP}"
+        lines.append([Segment(indent), Segment(padded, _NO_VALUE), Segment(first, style)])
+        lines += [[Segment(" " * begin), Segment(line, style)] for line in more]
+    _print(lines)
+
+
+def show_line(text: str, hanging: int, *, is_wrong: bool) -> None:
+    """A line of prose, wrapped between words. Its further lines are indented by ``hanging``."""
+    words = text.lstrip(" ")
+    indent, hanging = len(text) - len(words), min(hanging, width() // 2)
+    style = WRONG if is_wrong else PLAIN
+    first, *more = _lines(words, max(width() - max(indent, hanging), 10))
+    lines = [[Segment(" " * indent), Segment(first, style)]]
+    _print(lines + [[Segment(" " * hanging), Segment(each, style)] for each in more])
+
+
+def style_of(name: str, text: str) -> Style:
+    """The style of a value: by its name, or else by what it says."""
+    if text in _OF_WORDS:
+        return _OF_WORDS[text]
+    return WRONG if name.lower().replace(" ", "_") in _WRONG_NAMES else PLAIN
+
+
+def _print(lines: Iterator[list[Segment]] | list[list[Segment]]) -> None:
+    console().print(Segments([each for line in lines for each in (*line, Segment.line())]), end="", soft_wrap=True)
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """The width of each column. None means that not even the longest words have room beside each other."""
+    widths = [max(cell_len(piece) for text in texts for piece in ("", *_pieces(text))) for texts in columns]
+    wanted = [max(map(cell_len, texts)) - least for texts, least in zip(columns, widths, strict=True)]
+    spare = room - sum(widths)
+    if spare < 0:
+        return None
+    # Those that want little get all that they want, and the others share the rest.
+    order = sorted(range(len(columns)), key=wanted.__getitem__)
+    for place, index in enumerate(order):
+        given = min(wanted[index], spare // (len(order) - place))
+        widths[index] += given
+        spare -= given
+    return widths
+
+
+def _pieces(text: str) -> list[str]:
+    """What is never broken in a table: the words, and the parts of a very long word."""
+    words = text.split(" ")
+    if len(text) <= _LONG_WORD:
+        return words
+    return [piece for word in words for piece in (_PIECE.findall(word) if len(word) > _LONG_WORD else [word])]
+
+
+def _lines(text: str, room: int) -> list[str]:
+    """The text in lines of at most so many columns, broken between words if these have room."""
+    if cell_len(text) <= room:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        begun = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(begun) <= room:
+            lines[-1] = begun
+        elif cell_len(word) <= room:
+            lines.append(word)
+        else:
+            _add_long_word(lines, word, room)
+    return lines if lines[0] else lines[1:]
+
+
+def _add_long_word(lines: list[str], word: str, room: int) -> None:
+    lines.append("")
+    for piece in _PIECE.findall(word):
+        for part in chop_cells(piece, room):
+            if cell_len(lines[-1] + part) <= room:
+                lines[-1] += part
+            else:
+                lines.append(part)

@@ -1,0 +1,123 @@
+"""How commands look on a terminal: on a real one, of 80 and of 200 columns."""
+
+import json
+import os
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness import Commands, Database, sqlite_only
+from harness.at_work import OWNER, running
+from harness.commands import COMMAND
+from harness.handlers_rows import queue
+from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.store.database import Database as Store
+from jobrunner.store.finalize import finalize_all
+from jobrunner.store.location import locate
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e [bold]not markup[/bold] :smile:"
+LONG = "the report could not be rendered because its template names a variable that nobody has given " * 4
+PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"
+# What each shows lies in `many_rows`.
+TABLE = ["status", "show 1", "show 2", "jobs", "stats", "effects list", "schedule list", "schedule show nightly",
+    "schedule next nightly"]  # fmt: skip
+
+
+def many_rows(jobrunner: Commands, database: Database) -> None:
+    """A run that is dead, one that failed, one that runs, and a schedule: with long and with hostile texts."""
+    store = Store(locate(database.url), patience=timedelta(seconds=20))
+    ends = [
+        (
+            lease,
+            AttemptResult(Outcome.DISCARDED, error=f"{LONG}{PATH}", error_type="Error", output=f"{LONG}\n{HOSTILE}"),
+        )
+        for lease in running(database, 1, job_type="reports.send_weekly_summary_to_all_customers")
+    ]
+    ends += [
+        (lease, AttemptResult(Outcome.FAILED, error=HOSTILE, error_type=HOSTILE, traceback=f"File {PATH}\n\t{LONG}"))
+        for lease in running(database, 1, job_type="echo", idempotency_key=HOSTILE)
+    ]
+    store.write(lambda connection: finalize_all(connection, OWNER, ends))
+    store.close()
+    running(database, 1, progress=json.dumps({"done": 3, "total": 10, "message": HOSTILE}))
+    queue(database, "echo", {"text": HOSTILE, "long": LONG})
+    jobrunner(
+        "schedule", "add", "nightly", "--type", "echo", "--cron", "0 3 * * *", "--payload", json.dumps({"a": HOSTILE})
+    )
+    jobrunner("schedule", "pause", "nightly")
+
+
+def test_commands_fit_their_terminal_break_no_word_and_leave_nothing_out(
+    jobrunner: Commands, database: Database
+) -> None:
+    many_rows(jobrunner, database)
+    for words in TABLE:
+        plain = jobrunner(*words.split()).stdout
+        assert "\x1b" not in plain
+        for columns in (80, 200):
+            code, seen = seen_at(jobrunner, f"{words} --utc", columns)
+            shown = STYLES.sub("", seen)
+            assert code == 0, seen
+            assert not set(shown) & set("\x1b\x07\x9b\u202e"), words
+            assert max(map(len, shown.splitlines())) <= columns, (words, columns, shown)
+            # A word of a full line cannot be kept together.
+            wanted = {word for word in plain.split() if len(word) < 60 and not _changes(word)}
+            assert wanted - set(shown.split()) == set(), (words, columns, shown)
+            assert PATH not in plain or PATH in "".join(shown.split())
+
+
+def _changes(word: str) -> bool:
+    """Whether a word may differ between two calls, because it tells a time."""
+    return word[0].isdigit() and word[-1] in "Zsm"
+
+
+def test_what_is_wrong_is_coloured_unless_the_reader_or_the_terminal_wants_no_colour(
+    jobrunner: Commands, database: Database
+) -> None:
+    many_rows(jobrunner, database)
+    _, seen = seen_at(jobrunner, "show 1", 80)
+    assert "\x1b[1;31mdead\x1b[0m" in seen
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        code, plain = seen_at(jobrunner, "show 1", 80, env)
+        assert (code, "\x1b" in plain) == (0, False)
+        assert plain == STYLES.sub("", seen)
+
+
+def test_times_on_a_terminal_are_the_readers_and_everywhere_else_utc(jobrunner: Commands, database: Database) -> None:
+    at = database.now().replace(year=2031, month=1, day=31, hour=23, minute=30, second=0, microsecond=0)
+    run_id = queue(database, "echo", run_at=at)
+    tokyo = {"TZ": "Asia/Tokyo"}
+    here = "2031-02-01 08:30:00+09:00"
+    assert here in seen_at(jobrunner, f"show {run_id}", 80, tokyo)[1]
+    for words in (f"show {run_id} --utc", f"--utc show {run_id}"):
+        assert "2031-01-31 23:30:00Z" in seen_at(jobrunner, words, 80, tokyo)[1]
+    assert "2031-01-31 23:30:00Z" in jobrunner("show", run_id, env=tokyo).stdout
+    assert '"2031-01-31T23:30:00Z"' in seen_at(jobrunner, f"show {run_id} --json", 80, tokyo)[1]
+    # What is shown can be given back.
+    jobrunner("enqueue", "echo", "--run-at", here)
+    assert database.value("SELECT count(*) FROM job_runs WHERE run_at = ?", [at]) == 2
+
+
+@sqlite_only
+@pytest.mark.parametrize(
+    ("words", "on_terminal", "wanted"),
+    [("tick", True, False), ("status --json", True, False), ("status", False, False), ("jobs", True, True)],
+    ids=str,
+)
+def test_rich_is_imported_only_to_show_something_to_a_person(
+    jobrunner: Commands, words: str, on_terminal: bool, wanted: bool
+) -> None:
+    """It takes as long as a whole command, and cron starts 1440 ticks a day."""
+    jobrunner.enqueue("echo")
+    ours, theirs = open_terminal(80)
+    done = subprocess.run(
+        [Path(COMMAND).with_name("python"), "-X", "importtime", "-m", "jobrunner", *words.split()],
+        env=jobrunner.environment(), cwd=jobrunner.home, stdout=theirs if on_terminal else subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    os.close(theirs)
+    read_terminal(ours)
+    assert ("rich.console" in done.stderr) is wanted
