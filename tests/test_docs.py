@@ -357,3 +357,14 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
     import cli_page
 
     return cli_page
+
+
+def test_times_that_how_it_works_names_are_the_defaults() -> None:
+    page = (ROOT / "docs" / "how-it-works.md").read_text()
+    settings = config.load({})
+    assert settings.lease == timedelta(minutes=1)
+    assert "a lease (one minute)" in page
+    assert settings.heartbeat * 4 == settings.lease
+    assert "every quarter of the lease" in page
+    assert settings.budget == timedelta(seconds=50)
+    assert "its budget (50 seconds)" in page
