@@ -20,13 +20,16 @@ _HEAD = f"""\
 
 <!-- Made by `make docs` from jobrunner/cli/shapes.py. Change that, and not this page. -->
 
-What a command prints with `--json` is one JSON document, and with `--jsonl` one document on each line. Each has a JSON Schema, which the tests hold every command to.
+What a command prints with `--json` is one JSON document, and with `--jsonl` one document on each line. Each has
+a JSON Schema, which the tests hold every command to.
 
-- The shapes are of version {VERSION}. Within a version a field keeps its name, its type and its meaning; new fields may come, so a program must ignore what it does not
-  know. What breaks a program that reads a field is a new version, and the [changelog](../CHANGELOG.md) says so.
-- Instants are texts in ISO 8601, in UTC, ending in `Z`, whatever the time zone of the reader. Durations are numbers of seconds.
+- The shapes are of version {VERSION}. Within a version a field keeps its name, its type and its meaning; new
+  fields may come, so a program must ignore what it does not know. What breaks a program that reads a field is a new
+  version, and the [changelog](../CHANGELOG.md) says so.
+- Instants are texts in ISO 8601, in UTC, ending in `Z`, whatever the time zone of the reader. Durations are
+  numbers of seconds.
 - Every character outside ASCII is escaped (`\\u00e9`), so that no text of a job can control a terminal.
-- Lists are in a fixed order: newest first, or by name. A list of runs continues with `--before` and the value of `next_before`, until that is null.
+- A list of runs is continued by `--before` with the value of `next_before`, until that is null.
 - If `searched_back_to` is not null, the search ran out of time: it looked at nothing that was enqueued before.
 
 | command | schema |

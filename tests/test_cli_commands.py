@@ -34,6 +34,7 @@ OPTIONS = {
     "resume": ["--type", "--host", "--all", "--reason"],
     "status": ["--json"],
     "stats": ["TYPE", "--since", "--json"],
+    "health": ["--only", "--json"],
     "dev": [],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],

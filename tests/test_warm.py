@@ -31,6 +31,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "health --only uncertain_effects",
     "effects list",
     "retry 3",
     "cancel 1",

@@ -17,6 +17,7 @@ _MODULES = {
     **dict.fromkeys(("runs", "errors"), "listing"),
     "status": "status",
     "stats": "stats",
+    "health": "health",
     "apply": "apply",
     "dev": "dev",
     "effects": "effects",

@@ -35,6 +35,23 @@ class Schedule(ShownDefinition):
     in_words: str | None
 
 
+class Finding(TypedDict):
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
+
+    name: str
+    severity: Literal["critical", "warning"]
+    sentence: str
+    remedy: str
+
+
+class Health(TypedDict):
+    """What is wrong with a database, the worst first."""
+
+    database: str
+    healthy: bool
+    findings: list[Finding]
+
+
 class Enqueued(TypedDict):
     """The id of the run, or of the one that has its key already; null if it was dropped."""
 
@@ -135,6 +152,7 @@ SHAPES: dict[str, Any] = {
     "effects list --json": list[OpenEffect],
     "enqueue --json": Enqueued,
     "errors --json": Errors,
+    "health --json": Health,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
     "runs --json": Page,

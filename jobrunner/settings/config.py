@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload
-from jobrunner.settings import state_folder
+from jobrunner.settings import health, state_folder
+from jobrunner.settings.health import Thresholds
 from jobrunner.settings.reader import SettingsReader
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Config(NamedTuple):
     state_dir: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
+    health: Thresholds
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
@@ -92,6 +94,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
             "ticks": reader.duration("keep_ticks", "7d"),
             "events": reader.duration("keep_events", "365d"),
         },
+        health=health.read(reader),
     )
     reader.close()
     return config

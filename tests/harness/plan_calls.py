@@ -28,6 +28,7 @@ from jobrunner.store import (
     expansion,
     expiries,
     finalize,
+    findings,
     holding,
     idle,
     limits,
@@ -202,6 +203,9 @@ IDLE: dict[str, Call] = {
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
+    "findings.facts": lambda connection: findings.facts(
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+    ),
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),

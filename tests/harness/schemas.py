@@ -19,6 +19,7 @@ WITH_A_SCHEMA = [
     ["runs"],
     ["errors"],
     ["stats"],
+    ["health"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],
