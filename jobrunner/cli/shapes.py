@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
+from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.stats import Stats
 from jobrunner.store.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.error_groups import Errors
@@ -149,6 +150,7 @@ class FilledSlot(TypedDict):
 
 SHAPES: dict[str, Any] = {
     "apply --json": Applied,
+    "doctor --json": Report,
     "effects list --json": list[OpenEffect],
     "enqueue --json": Enqueued,
     "errors --json": Errors,

@@ -297,6 +297,18 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
+    **dict.fromkeys(
+        (
+            "inspection.clock",
+            "inspection.file",
+            "inspection.last_ticks",
+            "inspection.server",
+            "inspection.sessions",
+            "inspection.tables",
+            "overview.unknown",
+        ),
+        "a person's command: doctor reads the catalogs, the ticks and the waiting runs",
+    ),
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
