@@ -10,7 +10,8 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, LOOK, OLD, Call, idle_statement, words_of
+from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
+from harness.plan_searches import LOOK
 from harness.plans import (
     DUE,
     EVENTS,

@@ -11,7 +11,8 @@ import pytest
 
 import jobrunner.store
 from harness import App, Commands, Database
-from harness.plan_calls import BUSY, IDLE, LOOK, OLD, PEOPLE, Call
+from harness.plan_calls import BUSY, IDLE, OLD, PEOPLE, Call
+from harness.plan_searches import LOOK
 from harness.plans import Undone, fill_a_little
 from harness.statements import before_statements
 from jobrunner.store.database import Database as Store

@@ -33,6 +33,8 @@ TABLE = [
     "stats nothing",
     "health --only uncertain_effects",
     "effects list",
+    "logs 3",
+    "watch 2",
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",

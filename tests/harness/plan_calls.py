@@ -1,7 +1,6 @@
 """Every call of the store that sends a statement, each with data that makes it send all of them."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -9,9 +8,8 @@ from typing import Any
 from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
-from jobrunner.errors import NotFoundError
-from jobrunner.lifecycle import AttemptResult, Outcome, Status
-from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy
+from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
@@ -24,21 +22,19 @@ from jobrunner.store import (
     effects,
     enqueue,
     enqueue_many,
-    error_groups,
     expansion,
     expiries,
     finalize,
     findings,
     holding,
+    hosts,
     idle,
     limits,
     listen,
-    listing,
     overlap,
     raw_driver,
     retention,
     schedules,
-    search,
     tallies,
     ticks,
 )
@@ -46,28 +42,16 @@ from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
-from jobrunner.store.selection import WAITING_FOR, Selection
-
-SEARCHES: dict[str, dict[str, Any]] = {
-    "of a type": {"job_types": ("known_too",)},
-    "of a rare type": {"job_types": ("rare",)},
-    "of dead ones": {"statuses": (Status.DEAD,)},
-    "of dead ones since": {"statuses": (Status.DEAD,), "since": timedelta(hours=2)},
-    "of running ones": {"statuses": (Status.RUNNING,)},
-    "of those that wait": {"statuses": (Status.QUEUED,), "job_types": ("known", "known_too")},
-    "since": {"since": timedelta(hours=2)},
-    "of a schedule": {"schedule": "schedule 1"},
-    "of an error": {"error": "no such file"},
-    "of keys": {"key": "k", "concurrency_key": "k"},
-    **{f"of those that wait for {name}": {"waiting_for": (name,)} for name in WAITING_FOR},
-}
+from jobrunner.store.ticks import TickEnd
 
 Call = Callable[[Connection], Any]
 
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
+KIND = TickKind("here", "shop", "known")
 KNOWN = [Policy("known"), Policy("known_too")]
 LIMITED = [
     Policy("capped", limits=Limits(max_running=9)),
@@ -93,7 +77,7 @@ def claiming(**changes: Any) -> Call:
 
 
 def idle_statement(words: dict[str, str]) -> Call:
-    values: Any = (OWNER.host, OWNER.name, "1", OWNER.host)
+    values: Any = (OWNER.host, OWNER.name, "1", "shop", OWNER.host)
     return lambda connection: connection.execute(idle.statement(words), values)
 
 
@@ -166,15 +150,6 @@ def enqueueing_again(*, ended: bool) -> Call:
     return work
 
 
-def searching(**given: Any) -> Call:
-    def work(connection: Connection) -> Any:
-        # The schedules come and go.
-        with suppress(NotFoundError):
-            return search.find(connection, Selection(**given), 50, seconds=0)
-
-    return work
-
-
 def planning(**told: Any) -> Plan:
     def plan(_: Definition, at: datetime, __: Unfinished = NOTHING_UNFINISHED, /) -> Expansion:
         return told_of(at, **told)
@@ -197,10 +172,10 @@ IDLE: dict[str, Call] = {
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
     "claims.claim": claiming(),
-    "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, OWNER, ["known"], "shop"),
+    "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
-    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
-    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
+    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, KIND, "1"),
+    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "findings.facts": lambda connection: findings.facts(
@@ -243,6 +218,7 @@ BUSY: dict[str, Call] = {
     "expiries.recover": lambda connection: expiries.recover(connection, 100),
     "expiries.recover some": lambda connection: expiries.recover(connection, 20, only=range(2_000_021, 2_000_041)),
     "expiries.held_runs": lambda connection: expiries.held_runs(connection, [OWNER.name]),
+    "hosts.write": lambda connection: hosts.write(connection, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "retention.prune nothing old": pruning(),
     "enqueue.enqueue": lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")),
@@ -274,18 +250,16 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
+    "listen.report_listening": lambda connection: listen.report_listening(connection, 7),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }
-# A batch of 500 goes at a time, and with each run what belongs to it.
-OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
-# What a person looks at. A search reads slices; only the first one, so that its cost is that of a slice.
-LOOK: dict[str, Call] = {
-    "listing.page": partial(listing.page, selection=Selection(), limit=50),
-    "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
-    **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
+# A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
+OLD: dict[str, Call] = {
+    **{f"retention.prune {name}": pruning(name) for name in KEPT},
+    "ticks.count_left": ticks.count_left,
+    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
 }
 PEOPLE = {
     "steps.follow": "what the enqueues call",
@@ -356,7 +330,7 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
+    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
