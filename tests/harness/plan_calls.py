@@ -179,7 +179,7 @@ IDLE: dict[str, Call] = {
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
     ),
 }
 BUSY: dict[str, Call] = {
