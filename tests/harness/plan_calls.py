@@ -179,7 +179,7 @@ IDLE: dict[str, Call] = {
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
     ),
 }
 BUSY: dict[str, Call] = {
@@ -271,7 +271,6 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
-    "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
     **dict.fromkeys(
         (
             "inspection.clock",
