@@ -62,7 +62,7 @@ def runs(call: Call) -> Page:
 def errors(call: Call) -> Page:
     """The same as the command ``errors``."""
     asked = Filter({name: [each for each in values if each] for name, values in call.lists.items()})
-    found, problem, status = Errors([], None), None, 200
+    found, problem, status = Errors([], 0, None), None, 200
     at = None
     try:
         at, found = call.read(partial(error_groups.errors, selection=_selection(asked), seconds=_SECONDS))
@@ -79,14 +79,16 @@ def _choices() -> dict[str, Any]:
 
 
 def _selection(asked: Filter) -> Selection:
-    texts = {name: _stored(asked.first(name)) or None for name in _TEXTS}
+    schedule, key, error = (_stored(asked.first(name)) or None for name in _TEXTS)
     return Selection(
         statuses=tuple(_status(each) for each in asked.written.get("status", [])),
         job_types=tuple(_stored(each) for each in asked.written.get("type", [])),
         since=_when(asked.first("since")),
         until=_when(asked.first("until")),
         waiting_for=tuple(_wait(each) for each in asked.written.get("waiting_for", [])),
-        **texts,
+        schedule=schedule,
+        key=key,
+        error=error,
     )
 
 
