@@ -298,9 +298,11 @@ def test_tick_with_nothing_to_do_is_idle_unless_somebody_is_to_be_told(database:
     database.execute("UPDATE job_state SET pruned_at = ?", [now])
     for name, (set_up, *expected) in situations.items():
         set_up()
-        found = [idle.was_idle(database.url, None, "here", "here:1:a", "1", notify) for notify in (hooks(), of_types)]
+        found = [
+            idle.was_idle(database.url, None, "here", "here:1:a", "1", "", notify) for notify in (hooks(), of_types)
+        ]
         assert found == expected, name
-        assert idle.was_idle(database.url, None, "here", "here:1:a", "1"), name
+        assert idle.was_idle(database.url, None, "here", "here:1:a", "1", ""), name
         for table in ("job_runs", "job_notices"):
             database.execute(f"DELETE FROM {table}")
 

@@ -4,6 +4,7 @@ import statistics
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ def test_monitor_that_hangs_or_resets_delays_no_run_by_ten_milliseconds(
         jobrunner.tick("--concurrency", 1, env=env)
         rows = database.query("SELECT started_at FROM job_attempts ORDER BY id DESC LIMIT ?", [len(ids)])
         starts = sorted(row["started_at"] for row in rows)
-        return statistics.median((b - a).total_seconds() for a, b in zip(starts, starts[1:], strict=False))
+        return statistics.median((b - a).total_seconds() for a, b in pairwise(starts))
 
     for _ in range(3):
         # A busy machine may be slow once.
@@ -147,14 +148,10 @@ def test_monitor_that_hangs_or_resets_delays_no_run_by_ten_milliseconds(
 def slot_again(database: Database, run_id: int) -> int:
     (row,) = database.query("SELECT definition_id, scheduled_for, job_type FROM job_runs WHERE id = ?", [run_id])
     later = row["scheduled_for"] + timedelta(microseconds=run_id)
-    return queue(
-        database, row["job_type"], definition_id=row["definition_id"], scheduled_for=later, origin="again"
-    )
+    return queue(database, row["job_type"], definition_id=row["definition_id"], scheduled_for=later, origin="again")
 
 
-def test_ping_url_is_in_no_log_and_no_row(
-    jobrunner: Commands, app: App, database: Database, tmp_path: Path
-) -> None:
+def test_ping_url_is_in_no_log_and_no_row(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> None:
     app.path("jobrunner.toml").write_text(CONFIG)
     slot(database, jobrunner, "nightly", "echo", {})
     log = tmp_path / "log"

@@ -95,11 +95,9 @@ def of_application(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def known_to_the_server(connection: psycopg.Connection[Any], text: str) -> str | None:
     """The server's error if it cannot resolve the names of a statement. To prepare it does not execute it."""
     numbers: dict[str, int] = {}
-    unnamed = iter(range(text.count("%s")))
 
     def number(one: re.Match[str]) -> str:
-        # Each "%s" is a parameter of its own, as the drivers send them.
-        return f"${numbers.setdefault(one[1] or f'%s {next(unnamed)}', len(numbers) + 1)}"
+        return f"${numbers.setdefault(one[1] or str(one), len(numbers) + 1)}"
 
     numbered = re.sub(r"%\((\w+)\)s|%s", number, text)
     # The driver tells the type of a float. It is needed where the statement does not say it.

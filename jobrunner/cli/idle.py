@@ -86,6 +86,7 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     from jobrunner.cli import environment
     from jobrunner.settings import state_folder
+    from jobrunner.settings.config import application_of
     from jobrunner.store import idle
 
     paths = {name: Path(given[name]) for name in _PATHS if name in given}
@@ -103,10 +104,16 @@ def _tick(given: dict[str, str]) -> bool:
         log = PlainLog(config.log)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
-    answer = idle.was_idle(url, config.schema, config.host, worker, jobrunner.__version__, config.notify)
+    application, version = application_of(config), jobrunner.__version__
+    answer = idle.was_idle(url, config.schema, config.host, worker, version, application, config.notify)
     if not answer:
         _is_due = config if answer is False else None
         return False
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))
+    if config.notify is not None and config.notify.tick_ping is not None:
+        from jobrunner.notify import pings
+
+        # The tick is done, whatever becomes of its ping: the monitor alarms when none comes.
+        pings.send_alone(config.notify.tick_ping, config.notify.give_up_after)
     return True

@@ -95,6 +95,13 @@ class Pings:
         return problems
 
 
+def send_alone(url: Secret, most: timedelta) -> None:
+    """Send one ping of success, and wait for it for a limited time."""
+    pings = Pings(most)
+    pings.send(url, Ping())
+    pings.close(clock.elapsed() + most.total_seconds())
+
+
 class _Line(threading.Thread):
     def __init__(self, url: Secret, timeout: float) -> None:
         # The process may end while it still waits.

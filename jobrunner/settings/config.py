@@ -159,6 +159,11 @@ def _notify(file: Path, table: Mapping[str, Any]) -> Notify:
         raise ConfigurationError(f"{file}: {error}") from None
 
 
+def application_of(config: Config) -> str:
+    """The name of the application: the configured one, else the folder and the modules of its handlers."""
+    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()
+
+
 def _check_lease(lease: timedelta) -> None:
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise UsageError("must lie between 1s and 10m")

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from functools import partial
 
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.lifecycle import AttemptResult, Event
+from jobrunner.lifecycle import AttemptResult, Event, Outcome
 from jobrunner.log import Log
 from jobrunner.model import ClaimedRun
 from jobrunner.notify.pings import Ping, Pings, attempt_id
-from jobrunner.settings.notify import Secret
+from jobrunner.settings.notify import Notify, Secret
 from jobrunner.store import notices
 from jobrunner.store.database import Database
-from jobrunner.store.finalize import Ended
+from jobrunner.store.finalize import Ended, Refusal
 
 _KINDS = {Event.SUCCEED: "", Event.GIVE_UP: "fail", Event.FAIL: "log", Event.POSTPONE: "log"}
 """A failed try that is followed by another one must not alarm. What was released or cancelled says nothing."""
 
 
 class Pinging:
-    """The pings of one tick. ``urls`` are those of the schedules, by their names."""
+    """The pings of one tick."""
 
-    def __init__(self, database: Database, log: Log, urls: Mapping[str, Secret], most: timedelta) -> None:
+    def __init__(self, database: Database, log: Log, notify: Notify) -> None:
         self._database = database
         self._log = log
-        self._urls = urls
-        self._most = most
-        self._pings = Pings(most)
+        self._urls = notify.pings()
+        self._url_of_tick = notify.tick_ping
+        self._most = notify.give_up_after
+        self._pings = Pings(self._most)
         self._of_definitions: dict[int | None, Secret] | None = None
 
     def begun(self, run: ClaimedRun) -> None:
@@ -37,14 +37,12 @@ class Pinging:
         if run.definition_id is not None and (url := self._of(run.definition_id)) is not None:
             self._pings.send(url, Ping("start", attempt_id(run.lease.run_id, run.attempt)))
 
-    def ended(self, run: ClaimedRun, event: Event, result: AttemptResult | None) -> None:
-        """An attempt has ended, and that is written."""
-        url = None if run.definition_id is None or event not in _KINDS else self._of(run.definition_id)
-        if url is not None:
+    def ended(self, run: ClaimedRun, answer: Ended | Refusal, result: AttemptResult | None) -> None:
+        """A finalize has this answer. Nothing is told of a lost lease: recovery tells it."""
+        kind = _kind_of(answer, result)
+        url = None if run.definition_id is None or kind is None else self._of(run.definition_id)
+        if url is not None and kind is not None:
             error, output = (None, None) if result is None else (result.error, result.output)
-            kind = _KINDS[event]
-            if kind == "fail" and result is not None and result.error_type == "exit_status":
-                kind = (error or "").removeprefix("exit status ").partition(":")[0]
             self._pings.send(url, Ping(kind, attempt_id(run.lease.run_id, run.attempt), error, output))
 
     def recovered(self, ended: Sequence[Ended]) -> None:
@@ -56,9 +54,11 @@ class Pinging:
             if kind is not None and url is not None:
                 self._pings.send(url, Ping(kind, attempt_id(each.run_id, each.attempt), each.decision.error))
 
-    def tick_ended(self, url: Secret, problem: str | None) -> None:
+    def tick_ended(self, problem: Exception | None) -> None:
         """The tick has ended, well or with a problem."""
-        self._pings.send(url, Ping("" if problem is None else "fail", error=problem))
+        if self._url_of_tick is not None:
+            error = None if problem is None else str(problem)
+            self._pings.send(self._url_of_tick, Ping("" if error is None else "fail", error=error))
 
     def close(self) -> None:
         """Wait for the pings for a limited time."""
@@ -74,3 +74,14 @@ class Pinging:
                 return None
             self._of_definitions = {each: self._urls[name] for each, name in ids.items()}
         return self._of_definitions.get(definition_id)
+
+
+def _kind_of(answer: Ended | Refusal, result: AttemptResult | None) -> str | None:
+    """What is added to the URL. None: there is nothing to ping."""
+    if isinstance(answer, Refusal):
+        is_written = answer in (Refusal.COMMITTED, Refusal.ALREADY_APPLIED) and result is not None
+        return "" if is_written and result is not None and result.outcome is Outcome.SUCCEEDED else None
+    kind = _KINDS.get(answer.decision.event)
+    if kind == "fail" and result is not None and result.error_type == "exit_status":
+        return (result.error or "").removeprefix("exit status ").partition(":")[0]
+    return kind

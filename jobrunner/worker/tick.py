@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jobrunner
 from jobrunner import clock
@@ -24,8 +25,12 @@ from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.noticing import note_late, tell
 from jobrunner.worker.processes import TickProcesses
+from jobrunner.worker.record import report_host
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from jobrunner.worker.pinging import Pinging
 
 
 def tick(
@@ -45,10 +50,22 @@ def tick(
     processes = processes or TickProcesses(config)
     try:
         with noting_stop_signals(processes.stop):
-            context = TickContext(config, database, watchdog, log, processes.owner, processes.stop, types)
+            pinging = _pinging(config, database, log)
+            context = TickContext(
+                config, database, watchdog, log, processes.owner, processes.stop, types, pinging=pinging
+            )
             return Tick(context, processes).run()
     finally:
         processes.close()
+
+
+def _pinging(config: Config, database: Database, log: Log) -> Pinging | None:
+    notify = config.notify
+    if notify is None or not (notify.pings() or notify.tick_ping):
+        return None
+    from jobrunner.worker.pinging import Pinging
+
+    return Pinging(database, log, notify)
 
 
 class Tick:
@@ -63,9 +80,10 @@ class Tick:
         """Open the row, work, close the row. A row that stays open shows that its tick was killed."""
         began_at = clock.elapsed()
         context = self._context
-        tick_id = context.database.write(
-            lambda connection: ticks.open_tick(connection, context.owner, jobrunner.__version__)
+        opened = context.database.write(
+            lambda connection: ticks.open_tick(connection, context.owner, context.kind, jobrunner.__version__)
         )
+        tick_id, context.record.reported = opened
         self._context.database.hit("tick.opened")
         problem: JobrunnerError | None = None
         try:
@@ -77,7 +95,11 @@ class Tick:
         count_ends(self._context)
         self._close(tick_id, problem)
         # Last, because a receiver may take its time.
+        if self._context.pinging is not None:
+            self._context.pinging.tick_ended(problem)
         tell(self._context)
+        if self._context.pinging is not None:
+            self._context.pinging.close()
         reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(
             "tick",
@@ -94,10 +116,13 @@ class Tick:
         context = self._context
         held = do_housekeeping(context)
         note_late(context)
-        can_work = context.config.imports or context.config.commands
         is_anything_due = partial(ticks.is_anything_due, host=context.owner.host)
-        if can_work and (context.config.linger or context.database.read(is_anything_due)):
-            self._run_what_is_due(tick_id)
+        if context.config.linger or context.database.read(is_anything_due):
+            if not context.config.imports:
+                # Otherwise the first handshake says what this host can run.
+                report_host(context, ())
+            if context.config.imports or context.config.commands:
+                self._run_what_is_due(tick_id)
         if held is not None:
             raise held
 
@@ -118,8 +143,8 @@ class Tick:
         trouble = None if self._listening is None else self._listening.trouble
         error = trouble if problem is None else str(problem)
         self._context.database.hit("tick.before_close")
+        ended_by = self._context.record.ended_by if error is None else "error"
+        end = ticks.TickEnd(+self._context.counts, error, ended_by)
         # If the row cannot be closed, the work is done all the same, and the open row shows it.
         with suppress(DatabaseUnavailable):
-            self._context.database.write(
-                lambda connection: ticks.close_tick(connection, tick_id, +self._context.counts, error)
-            )
+            self._context.database.write(lambda connection: ticks.close_tick(connection, tick_id, end))

@@ -62,10 +62,10 @@ WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (1, True, False)): (
         """WITH picked AS
@@ -77,10 +77,10 @@ WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (2, False, False)): (
         """WITH picked AS
@@ -96,10 +96,10 @@ WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (2, True, False)): (
         """WITH picked AS
@@ -115,10 +115,10 @@ WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (3, False, False)): (
         """WITH picked AS
@@ -138,10 +138,10 @@ WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (3, True, False)): (
         """WITH picked AS
@@ -161,10 +161,10 @@ WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (4, False, False)): (
         """WITH picked AS
@@ -188,10 +188,10 @@ WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (4, True, False)): (
         """WITH picked AS
@@ -215,10 +215,10 @@ WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (5, False, False)): (
         """WITH picked AS
@@ -246,10 +246,10 @@ WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (5, True, False)): (
         """WITH picked AS
@@ -277,10 +277,10 @@ WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (6, False, False)): (
         """WITH picked AS
@@ -312,10 +312,10 @@ WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (6, True, False)): (
         """WITH picked AS
@@ -347,10 +347,10 @@ WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (7, False, False)): (
         """WITH picked AS
@@ -386,10 +386,10 @@ WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (7, True, False)): (
         """WITH picked AS
@@ -425,10 +425,10 @@ WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (8, False, False)): (
         """WITH picked AS
@@ -468,10 +468,10 @@ WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (8, True, False)): (
         """WITH picked AS
@@ -511,10 +511,10 @@ WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (9, False, False)): (
         """WITH picked AS
@@ -558,10 +558,10 @@ WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (9, True, False)): (
         """WITH picked AS
@@ -605,10 +605,10 @@ WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (10, False, False)): (
         """WITH picked AS
@@ -656,10 +656,10 @@ WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (10, True, False)): (
         """WITH picked AS
@@ -707,10 +707,10 @@ WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (1, False, False, True)): (
         """WITH picked AS
@@ -725,10 +725,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (2, False, False, True)): (
         """WITH picked AS
@@ -747,10 +747,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (3, False, False, True)): (
         """WITH picked AS
@@ -773,10 +773,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (4, False, False, True)): (
         """WITH picked AS
@@ -803,10 +803,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (5, False, False, True)): (
         """WITH picked AS
@@ -837,10 +837,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (6, False, False, True)): (
         """WITH picked AS
@@ -875,10 +875,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (7, False, False, True)): (
         """WITH picked AS
@@ -917,10 +917,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (8, False, False, True)): (
         """WITH picked AS
@@ -963,10 +963,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (9, False, False, True)): (
         """WITH picked AS
@@ -1013,10 +1013,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.claim', (10, False, False, True)): (
         """WITH picked AS
@@ -1067,10 +1067,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant')),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
     ),
     ('claims.held_by_type', ()): (
         """SELECT '' AS paused, job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS mine
@@ -1785,6 +1785,15 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.old_pauses', ()): (
+        """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
+FROM job_pauses
+WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_pauses.paused_at
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT job_effects.intended_at AS intended_at
@@ -1862,6 +1871,18 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
         {},
         (('id', None),),
+    ),
+    ('hosts.forget', ()): (
+        """DELETE FROM job_hosts WHERE job_hosts.reported_at <= ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_hosts.reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER))""",
+        {'before': -2592000.0, 'after': 2592000.0},
+        {},
+        (),
+    ),
+    ('hosts.write', ('sqlite',)): (
+        """INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, "database", boot, last_boot, reported_at) VALUES (:host_id, :its_host, :its_application, :its_types, :its_digest, :its_can_run, :its_settings, :its_database, :its_boot, :its_boot, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, "database" = excluded."database", boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = job_hosts.boot) THEN job_hosts.last_boot ELSE job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != job_hosts.boot AND excluded.boot = job_hosts.last_boot) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ELSE job_hosts.is_twin_at END, reported_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {'its_can_run': 'json', 'its_settings': 'json'},
+        (),
     ),
     ('limits.admit', (0,)): (
         """WITH picked AS
@@ -2130,7 +2151,7 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
-        """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id""",
         {},
         {},
         (),
@@ -2172,6 +2193,22 @@ WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :job_type 
         {'param_1': 0},
         {},
         (('count', None),),
+    ),
+    ('notices.definitions_named', ()): (
+        """SELECT job_definitions.id, job_definitions.name
+FROM job_definitions
+WHERE job_definitions.name IN (SELECT given.name
+FROM (SELECT json_extract(value, '$.name') AS name FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('name', None),)},
+        (('id', None), ('name', None)),
+    ),
+    ('notices.definitions_of', ()): (
+        """SELECT job_runs.id, job_runs.definition_id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id""",
+        {},
+        {'given': (('id', None),)},
+        (('id', None), ('definition_id', None)),
     ),
     ('notices.give_up_lost', ()): (
         """UPDATE job_notices SET settled_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), outcome='lost', error='the tick that sent it was killed; nobody knows whether it was told' WHERE job_notices.settled_at IS NULL AND job_notices.claimed_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))""",
@@ -2911,9 +2948,9 @@ WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.turn_at, job_claim
         (('id', None),),
     ),
     ('ticks.close', ()): (
-        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error, ended_by=:its_ended_by, left_due=:its_left_due WHERE job_ticks.id = :tick_id""",
         {},
-        {'its_counts': 'json'},
+        {'its_counts': 'json', 'its_left_due': 'json'},
         (),
     ),
     ('ticks.first_overdue', ()): (
@@ -2957,11 +2994,23 @@ WHERE job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         (('is_due', 'boolean'),),
     ),
+    ('ticks.left', ()): (
+        """SELECT anon_1.job_type, count(*) AS runs
+FROM (SELECT job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0 ORDER BY job_runs.run_at
+ LIMIT :limit OFFSET :param_1) AS anon_1 GROUP BY anon_1.job_type""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
     ('ticks.open', ()): (
-        """INSERT INTO job_ticks (host, worker, version, started_at) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) RETURNING id""",
+        """INSERT INTO job_ticks (host, worker, version, started_at, application, types) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :its_application, :its_types) RETURNING id, (SELECT job_hosts.digest
+FROM job_hosts
+WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER))) AS reported""",
+        {'reported_before': -86400.0},
         {},
-        {},
-        (('id', None),),
+        (('id', None), ('reported', None)),
     ),
     ('ticks.schema', ()): (
         """SELECT job_schema_version.version_num, (SELECT job_state.oldest_code
