@@ -16,7 +16,7 @@ from harness.receivers import Web, web_server
 HANDLERS = """
 from jobrunner import job
 
-@job("report", max_attempts=2, backoff="1s")
+@job("report", max_attempts=2)
 def report(ctx, end="well"):
     print("é" * 6000 + "the end")
     if end == "badly":

@@ -165,8 +165,8 @@ def _table(path: str, table: object) -> TableReader:
 
 
 def _rules(reader: TableReader, receivers: Mapping[str, Receiver]) -> Rules:
-    told = {event: _names(reader, f"on_{event}", receivers) for event in EVENTS}
-    return Rules(**told, late_after=_duration(reader, "late_after"))
+    dead, late, recovered = (_names(reader, f"on_{event}", receivers) for event in EVENTS)
+    return Rules(dead, late, recovered, _duration(reader, "late_after"))
 
 
 def _names(reader: TableReader, key: str, receivers: Mapping[str, Receiver]) -> tuple[str, ...] | None:
