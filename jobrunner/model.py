@@ -155,6 +155,7 @@ class ClaimedRun(NamedTuple):
     run_at: datetime
     scheduled_for: datetime | None
     started_at: datetime
+    definition_id: int | None = None
 
     @property
     def lateness(self) -> timedelta:

@@ -329,18 +329,29 @@ def blocked(database: Database, run_at: datetime) -> None:
 
 def test_page_has_every_key_and_its_example_is_read(app: App) -> None:
     page = (ROOT / "docs" / "notifications.md").read_text()
-    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    example, with_pings = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    configure(app, with_pings, "")
+    read = config.load({"JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))}).notify
+    assert read is not None
+    assert read.tick_ping is not None
+    assert read.pings().keys() == {"nightly_cleanup"}
     configure(app, example, "")
     read = config.load({"JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))}).notify
     assert read is not None
     assert read.told("dead", "send_invoices", "") == ("pager", "ops")
-    for table in ({"x": 1}, {"receivers": {"a": {"command": ["x"], "x": 1}}}, {"receivers": {"a": {**MAIL, "x": 1}}}):
+    of_schedule = {"schedules": {"a": {"x": 1}}}
+    for table in (
+        {"x": 1},
+        of_schedule,
+        {"receivers": {"a": {"command": ["x"], "x": 1}}},
+        {"receivers": {"a": {**MAIL, "x": 1}}},
+    ):
         with pytest.raises(ConfigurationError) as refused:
             notify_settings.read(table, app.folder)
         keys = str(refused.value).partition("there are: ")[2].split(", ")
         assert len(keys) > 3
         # Those two are only known to be refused with a reason.
-        keys = [key for key in keys if key not in ("url", "smtp_password")]
+        keys = [key for key in keys if key not in ("url", "smtp_password", "ping", "tick_ping")]
         missing = [key for key in keys if not re.search(rf"\b{key}\b|\[notify\.{key}\.", page)]
         assert not missing
     (shown,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)

@@ -111,4 +111,9 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))
+    if config.notify is not None and config.notify.tick_ping is not None:
+        from jobrunner.notify import pings
+
+        # The tick is done, whatever becomes of its ping: the monitor alarms when none comes.
+        pings.send_alone(config.notify.tick_ping, config.notify.give_up_after)
     return True

@@ -84,6 +84,7 @@ class Rules(NamedTuple):
     late: tuple[str, ...] | None = None
     recovered: tuple[str, ...] | None = None
     late_after: timedelta | None = None
+    ping: Secret | None = None
 
 
 class Notify(NamedTuple):
@@ -94,6 +95,11 @@ class Notify(NamedTuple):
     jobs: Mapping[str, Rules]
     schedules: Mapping[str, Rules]
     give_up_after: timedelta
+    tick_ping: Secret | None = None
+
+    def pings(self) -> dict[str, Secret]:
+        """The URLs that are pinged for runs of schedules, by their names."""
+        return {name: rules.ping for name, rules in self.schedules.items() if rules.ping is not None}
 
     def told(self, event: str, job_type: str, schedule: str) -> tuple[str, ...]:
         """The receivers of an event; ``schedule`` "" for runs of no schedule."""
@@ -140,13 +146,16 @@ def read(table: Mapping[str, Any], folder: Path) -> Notify:
         of_each[kind] = {}
         for name, each in (top.take(kind, dict) or {}).items():
             reader = _table(f"notify.{kind}.{name}", each)
-            of_each[kind][name] = _rules(reader, receivers)
+            rules_of_it = _rules(reader, receivers)
+            ping = _secret(reader, "ping", folder) if kind == "schedules" else None
+            of_each[kind][name] = rules_of_it._replace(ping=ping)
             reader.close()
     give_up_after = _duration(top, "give_up_after") or _GIVE_UP_AFTER
     if give_up_after > _LONGEST_SENDING:
         raise top.wrong("give_up_after", "must be at most 60s: a tick waits for so long at its end")
+    tick_ping = _secret(top, "tick_ping", folder)
     top.close()
-    return Notify(receivers, rules, of_each["jobs"], of_each["schedules"], give_up_after)
+    return Notify(receivers, rules, of_each["jobs"], of_each["schedules"], give_up_after, tick_ping)
 
 
 def _table(path: str, table: object) -> TableReader:
@@ -156,8 +165,8 @@ def _table(path: str, table: object) -> TableReader:
 
 
 def _rules(reader: TableReader, receivers: Mapping[str, Receiver]) -> Rules:
-    told = {event: _names(reader, f"on_{event}", receivers) for event in EVENTS}
-    return Rules(**told, late_after=_duration(reader, "late_after"))
+    dead, late, recovered = (_names(reader, f"on_{event}", receivers) for event in EVENTS)
+    return Rules(dead, late, recovered, _duration(reader, "late_after"))
 
 
 def _names(reader: TableReader, key: str, receivers: Mapping[str, Receiver]) -> tuple[str, ...] | None:

@@ -177,6 +177,7 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
             run_at=row.run_at,
             scheduled_for=row.scheduled_for,
             started_at=row.claimed_at,
+            definition_id=row.definition_id,
         )
         for row in urgent_first
     ]

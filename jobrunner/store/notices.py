@@ -209,6 +209,18 @@ def unsent(connection: Connection, since: timedelta, limit: int) -> list[Unsent]
     return [Unsent(*row[1:]) for row in connection.execute(Prepared("notices.unsent"), values)]
 
 
+def definitions_named(connection: Connection, names: Collection[str]) -> dict[int, str]:
+    """The definitions of these names. Expects any transaction."""
+    found = connection.execute(Prepared("notices.definitions_named"), {"given": _named(names)})
+    return {row.id: row.name for row in found}
+
+
+def definitions_of(connection: Connection, run_ids: Collection[int]) -> dict[int, int | None]:
+    """The definitions of these runs. Expects any transaction."""
+    found = connection.execute(Prepared("notices.definitions_of"), {"given": [{"id": each} for each in run_ids]})
+    return {row.id: row.definition_id for row in found}
+
+
 def _rows(event: str, subject: Subject, runs: int, detail: dict[str, Any], told: Told) -> list[dict[str, Any]]:
     common = {"event": event, **subject._asdict(), "runs": runs, "detail": detail, "is_open": int(event != "recovered")}
     return [{**common, "receiver": name} for name in told(event, *subject)]

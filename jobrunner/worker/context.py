@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from jobrunner.log import Log
 from jobrunner.model import Owner, TickKind
@@ -12,6 +13,9 @@ from jobrunner.settings.config import Config, application_of
 from jobrunner.store.database import Database
 from jobrunner.worker.stop_signals import StopRequest
 from jobrunner.worker.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from jobrunner.worker.pinging import Pinging
 
 
 @dataclass(slots=True)
@@ -29,7 +33,8 @@ class TickRecord:
 class TickContext:
     """``database`` is for the main thread; ``watchdog`` watches its calls. ``counts`` is what the tick has done so far.
 
-    ``types`` are the job types that the tick may claim. None means all that this host can run.
+    ``types`` are the job types that the tick may claim. None means all that this host can run. ``pinging`` None: no
+    monitor is pinged.
     """
 
     config: Config
@@ -40,6 +45,7 @@ class TickContext:
     stop: StopRequest = field(default_factory=StopRequest)
     types: Collection[str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
+    pinging: Pinging | None = None
     record: TickRecord = field(default_factory=TickRecord)
 
     @property

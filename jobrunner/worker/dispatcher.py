@@ -70,6 +70,8 @@ class Dispatcher:
         for held in runs:
             log_claimed(self._context.log, held.run)
             self._context.database.hit("attempt.handed_over")
+            if self._context.pinging is not None:
+                self._context.pinging.begun(held.run)
 
     def next_steps(self) -> list[float]:
         """When a waiting run will have waited for too long."""

@@ -192,6 +192,8 @@ class Finalizer:
             self._postpone(held, write, DatabaseUnavailable(f"run {held.lease.run_id}: {answer.value}"))
 
     def _report(self, held: RunInHand, answer: Ended | Refusal) -> None:
+        if self._context.pinging is not None:
+            self._context.pinging.ended(held.run, answer, held.result)
         if isinstance(answer, Ended):
             self.has_ended_parent |= answer.has_dependants
             self._counts[log_ended(self._log, answer)] += 1

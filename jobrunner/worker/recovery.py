@@ -59,6 +59,7 @@ class _Recovery:
         self._database = context.database
         self._log = context.log
         self._counts = context.counts
+        self._pinging = context.pinging
         self._batch_size = BatchSize(_LARGEST_BATCH, context.config.lease)
         self._cuts = 0
 
@@ -95,6 +96,8 @@ class _Recovery:
         for ended in recovered:
             log_ended(self._log, ended, recovered=True)
         self._counts["recovered"] += len(recovered)
+        if self._pinging is not None:
+            self._pinging.recovered(recovered)
 
     def _end_without_output(self, some: list[int], error: Exception) -> None:
         self._log.error("recovery", result="without its output", run_id=some[0], error=first_line_of(error))

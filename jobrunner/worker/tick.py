@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jobrunner
 from jobrunner import clock
@@ -28,6 +29,9 @@ from jobrunner.worker.record import report_host
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
 
+if TYPE_CHECKING:
+    from jobrunner.worker.pinging import Pinging
+
 
 def tick(
     config: Config,
@@ -46,10 +50,22 @@ def tick(
     processes = processes or TickProcesses(config)
     try:
         with noting_stop_signals(processes.stop):
-            context = TickContext(config, database, watchdog, log, processes.owner, processes.stop, types)
+            pinging = _pinging(config, database, log)
+            context = TickContext(
+                config, database, watchdog, log, processes.owner, processes.stop, types, pinging=pinging
+            )
             return Tick(context, processes).run()
     finally:
         processes.close()
+
+
+def _pinging(config: Config, database: Database, log: Log) -> Pinging | None:
+    notify = config.notify
+    if notify is None or not (notify.pings() or notify.tick_ping):
+        return None
+    from jobrunner.worker.pinging import Pinging
+
+    return Pinging(database, log, notify)
 
 
 class Tick:
@@ -79,7 +95,11 @@ class Tick:
         count_ends(self._context)
         self._close(tick_id, problem)
         # Last, because a receiver may take its time.
+        if self._context.pinging is not None:
+            self._context.pinging.tick_ended(problem)
         tell(self._context)
+        if self._context.pinging is not None:
+            self._context.pinging.close()
         reason = {} if problem is None else {"error": str(problem)}
         self._context.log.info(
             "tick",

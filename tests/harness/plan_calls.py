@@ -270,6 +270,8 @@ BUSY: dict[str, Call] = {
     "notices.note_dead": lambda connection: notices.note_dead(connection, told, (True, [], []), 40),
     "notices.note_late": lambda connection: notices.note_late(connection, told, lambda *_: LEASE, LEASE),
     "notices.note_recovered": lambda connection: notices.note_recovered(connection, told, lambda _: (), 100),
+    "notices.definitions_named": lambda connection: notices.definitions_named(connection, ["s"]),
+    "notices.definitions_of": lambda connection: notices.definitions_of(connection, [held.run_id for held in AT_WORK]),
     "notices.take": lambda connection: notices.take(connection, ["somebody"], OWNER.name, 20),
     "notices.settle": lambda connection: notices.settle(connection, OWNER.name, SETTLED, SETTLED),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),

@@ -80,6 +80,18 @@ def schedules_of() -> Select[Any]:
     return select(columns.id, columns.name).join_from(given, job_definitions, columns.id == given.c.id)
 
 
+def definitions_named() -> Select[Any]:
+    """The definitions of some names."""
+    given, columns = _named("given"), job_definitions.c
+    return select(columns.id, columns.name).where(columns.name.in_(select(given.c.name)))
+
+
+def definitions_of() -> Select[Any]:
+    """The definitions of some runs."""
+    given, columns = rows("given", {"id": BigKey}), job_runs.c
+    return select(columns.id, columns.definition_id).join_from(given, job_runs, columns.id == given.c.id)
+
+
 def outputs() -> Select[Any]:
     """The output of the last attempt of each run of a list."""
     given, columns = rows("given", {"id": BigKey}), job_attempts.c
