@@ -18,7 +18,7 @@ from jobrunner.text import iso_instant
 BATCH = 1000
 """How many runs one call notes as dead at most."""
 _LATE_LIMIT = 300
-_LATE_RUNS = ("late_runs", "late_behind_gates", "late_of_schedules")
+_LATE_RUNS = (Prepared("lateness.of_types"), Prepared("lateness.behind_gates"), Prepared("lateness.of_schedules"))
 _SAMPLES = 3
 _OUTPUT_CHARACTERS = 2000
 _OLDEST_DEATH = timedelta(days=1)
@@ -117,7 +117,7 @@ def note_late(
         if subject not in known and told("late", *subject):
             values = {"job_type": subject.job_type, "since": -threshold.total_seconds(), "limit": _LATE_LIMIT}
             # Of a schedule there is at most one, or its others are told of in the same message.
-            runs = 1 if subject.schedule else connection.execute(Prepared("notices.count_late"), values).scalar_one()
+            runs = 1 if subject.schedule else connection.execute(Prepared("lateness.count"), values).scalar_one()
             # Beside a long backlog nobody waits for its exact number.
             more = {"or_more": True} if runs == _LATE_LIMIT else {}
             rows += _rows("late", subject, max(1, runs), {**detail, **more}, told)
@@ -131,14 +131,14 @@ def _late(
     """What is late: its threshold, and what is told of it."""
     values = {"since": -least.total_seconds(), "limit": _LATE_LIMIT}
     late: dict[Subject, tuple[timedelta, dict[str, Any]]] = {}
-    found = [row for name in _LATE_RUNS for row in connection.execute(Prepared(f"notices.{name}"), values)]
+    found = [row for statement in _LATE_RUNS for row in connection.execute(statement, values)]
     names = _schedules(connection, {row.definition_id for row in found})
     for row in sorted(found, key=lambda row: (row.due_at, row.id), reverse=True):
         subject = Subject(row.job_type, names.get(row.definition_id, ""))
         if row.now - row.due_at >= (threshold := late_after(*subject)):
             # The one that was due first stays.
             late[subject] = (threshold, {"runs": [{"id": row.id, "due_at": iso_instant(row.due_at)}]})
-    for row in connection.execute(Prepared("notices.late_slots"), values):
+    for row in connection.execute(Prepared("lateness.slots"), values):
         subject = Subject(row.job_type, row.name)
         if row.now - row.due_at >= (threshold := late_after(*subject)):
             late.setdefault(subject, (threshold, {"slot": iso_instant(row.due_at)}))

@@ -1897,6 +1897,92 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {'its_can_run': 'json', 'its_settings': 'json'},
         (),
     ),
+    ('lateness.behind_gates', ()): (
+        """WITH found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = waited.job_type AND jobrunner_schema.job_runs.gate = waited.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_gates.turn_at
+ LIMIT %(limit)s::INTEGER) AS waited)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.count', ()): (
+        """SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
+ LIMIT %(limit)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('count', None),),
+    ),
+    ('lateness.of_schedules', ()): (
+        """WITH found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.definition_id = schedules.id ORDER BY jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM jobrunner_schema.job_definitions AS schedules)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'all')) AND jobrunner_schema.job_runs.lease_token IS NULL""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.of_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT (SELECT jobrunner_schema.job_runs.job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
+ LIMIT 1) AS anon_1
+FROM types
+WHERE types.job_type IS NOT NULL),
+found AS
+(SELECT (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = types.job_type AND jobrunner_schema.job_runs.gate = '' ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT 1) AS id
+FROM types)
+ SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
+WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.slots', ()): (
+        """SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.next_run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_expandable JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable.id
+WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
+ LIMIT %(limit)s::INTEGER""",
+        {},
+        {},
+        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
     ('limits.admit', (0,)): (
         """WITH picked AS
 (SELECT jobrunner_schema.job_claimable.id AS id
@@ -2211,16 +2297,6 @@ FROM picked) RETURNING jobrunner_schema.job_notices.id, jobrunner_schema.job_not
         {'given': (('id', None),)},
         (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
     ),
-    ('notices.count_late', ()): (
-        """SELECT count(*) AS count_1
-FROM (SELECT jobrunner_schema.job_runs.id AS id
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(job_type)s::VARCHAR AND jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
- LIMIT %(limit)s::INTEGER) AS anon_1""",
-        {},
-        {},
-        (('count', None),),
-    ),
     ('notices.definitions_named', ()): (
         """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name
 FROM jobrunner_schema.job_definitions
@@ -2242,82 +2318,6 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         {},
         (),
-    ),
-    ('notices.late_behind_gates', ()): (
-        """WITH found AS
-(SELECT (SELECT jobrunner_schema.job_runs.id
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = waited.job_type AND jobrunner_schema.job_runs.gate = waited.gate ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT 1) AS id
-FROM (SELECT jobrunner_schema.job_gates.job_type AS job_type, jobrunner_schema.job_gates.gate AS gate
-FROM jobrunner_schema.job_gates
-WHERE jobrunner_schema.job_gates.turn_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_gates.turn_at
- LIMIT %(limit)s::INTEGER) AS waited)
- SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
-        {},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_of_schedules', ()): (
-        """WITH found AS
-(SELECT (SELECT jobrunner_schema.job_runs.id
-FROM jobrunner_schema.job_runs
-WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.definition_id = schedules.id ORDER BY jobrunner_schema.job_runs.id
- LIMIT 1) AS id
-FROM jobrunner_schema.job_definitions AS schedules)
- SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all')) AND jobrunner_schema.job_runs.lease_token IS NULL""",
-        {},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_runs', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS job_type UNION ALL SELECT (SELECT jobrunner_schema.job_runs.job_type
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type ORDER BY jobrunner_schema.job_runs.job_type
- LIMIT 1) AS anon_1
-FROM types
-WHERE types.job_type IS NOT NULL),
-found AS
-(SELECT (SELECT jobrunner_schema.job_runs.id
-FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = types.job_type AND jobrunner_schema.job_runs.gate = '' ORDER BY jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
- LIMIT 1) AS id
-FROM types)
- SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM found JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = found.id
-WHERE jobrunner_schema.job_runs.run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT jobrunner_schema.job_pauses.name
-FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.kind = 'all'))""",
-        {},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_slots', ()): (
-        """SELECT jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.next_run_at AS due_at, jobrunner_schema.jobrunner_now() AS now
-FROM jobrunner_schema.job_expandable JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_expandable.id
-WHERE jobrunner_schema.job_definitions.next_run_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s))
- LIMIT %(limit)s::INTEGER""",
-        {},
-        {},
-        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('notices.note_dead', (True,)): (
         """WITH picked AS

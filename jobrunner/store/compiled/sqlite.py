@@ -1884,6 +1884,92 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {'its_can_run': 'json', 'its_settings': 'json'},
         (),
     ),
+    ('lateness.behind_gates', ()): (
+        """WITH found AS
+(SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = waited.job_type AND job_runs.gate = waited.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
+FROM job_gates
+WHERE job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_gates.turn_at
+ LIMIT :limit OFFSET :param_2) AS waited)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'all'))""",
+        {'param_1': 0, 'param_2': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.count', ()): (
+        """SELECT count(*) AS count_1
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :job_type AND job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
+ LIMIT :limit OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('count', None),),
+    ),
+    ('lateness.of_schedules', ()): (
+        """WITH found AS
+(SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.definition_id = schedules.id ORDER BY job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM job_definitions AS schedules)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'all')) AND job_runs.lease_token IS NULL""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.of_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT (SELECT job_runs.job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_2) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
+ LIMIT 1 OFFSET :param_3) AS anon_1
+FROM types
+WHERE types.job_type IS NOT NULL),
+found AS
+(SELECT (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = types.job_type AND job_runs.gate = '' ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
+ LIMIT 1 OFFSET :param_1) AS id
+FROM types)
+ SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM found JOIN job_runs ON job_runs.id = found.id
+WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
+FROM job_pauses
+WHERE job_pauses.kind = 'all'))""",
+        {'param_1': 0, 'param_2': 0, 'param_3': 0},
+        {},
+        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
+    ('lateness.slots', ()): (
+        """SELECT job_definitions.job_type, job_definitions.name, job_definitions.next_run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_expandable JOIN job_definitions ON job_definitions.id = job_expandable.id
+WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
+    ),
     ('limits.admit', (0,)): (
         """WITH picked AS
 (SELECT job_claimable.id AS id
@@ -2184,16 +2270,6 @@ FROM picked) RETURNING id, at, event, job_type, schedule, receiver, runs, detail
         {'given': (('id', None),)},
         (('event', None), ('job_type', None), ('schedule', None), ('at', 'instant')),
     ),
-    ('notices.count_late', ()): (
-        """SELECT count(*) AS count_1
-FROM (SELECT job_runs.id AS id
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :job_type AND job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
- LIMIT :limit OFFSET :param_1) AS anon_1""",
-        {'param_1': 0},
-        {},
-        (('count', None),),
-    ),
     ('notices.definitions_named', ()): (
         """SELECT job_definitions.id, job_definitions.name
 FROM job_definitions
@@ -2215,82 +2291,6 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given 
         {},
         {},
         (),
-    ),
-    ('notices.late_behind_gates', ()): (
-        """WITH found AS
-(SELECT (SELECT job_runs.id
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = waited.job_type AND job_runs.gate = waited.gate ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT 1 OFFSET :param_1) AS id
-FROM (SELECT job_gates.job_type AS job_type, job_gates.gate AS gate
-FROM job_gates
-WHERE job_gates.turn_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_gates.turn_at
- LIMIT :limit OFFSET :param_2) AS waited)
- SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all'))""",
-        {'param_1': 0, 'param_2': 0},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_of_schedules', ()): (
-        """WITH found AS
-(SELECT (SELECT job_runs.id
-FROM job_runs
-WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.definition_id = schedules.id ORDER BY job_runs.id
- LIMIT 1 OFFSET :param_1) AS id
-FROM job_definitions AS schedules)
- SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all')) AND job_runs.lease_token IS NULL""",
-        {'param_1': 0},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_runs', ()): (
-        """WITH RECURSIVE types(job_type) AS
-(SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_2) AS job_type UNION ALL SELECT (SELECT job_runs.job_type
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type ORDER BY job_runs.job_type
- LIMIT 1 OFFSET :param_3) AS anon_1
-FROM types
-WHERE types.job_type IS NOT NULL),
-found AS
-(SELECT (SELECT job_runs.id
-FROM job_runs
-WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = types.job_type AND job_runs.gate = '' ORDER BY job_runs.turn_at, job_runs.run_at, job_runs.id
- LIMIT 1 OFFSET :param_1) AS id
-FROM types)
- SELECT job_runs.id, job_runs.job_type, job_runs.definition_id, job_runs.run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM found JOIN job_runs ON job_runs.id = found.id
-WHERE job_runs.run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'type')) AND NOT (EXISTS (SELECT job_pauses.name
-FROM job_pauses
-WHERE job_pauses.kind = 'all'))""",
-        {'param_1': 0, 'param_2': 0, 'param_3': 0},
-        {},
-        (('id', None), ('job_type', None), ('definition_id', None), ('due_at', 'instant'), ('now', 'instant')),
-    ),
-    ('notices.late_slots', ()): (
-        """SELECT job_definitions.job_type, job_definitions.name, job_definitions.next_run_at AS due_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
-FROM job_expandable JOIN job_definitions ON job_definitions.id = job_expandable.id
-WHERE job_definitions.next_run_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER))
- LIMIT :limit OFFSET :param_1""",
-        {'param_1': 0},
-        {},
-        (('job_type', None), ('name', None), ('due_at', 'instant'), ('now', 'instant')),
     ),
     ('notices.note_dead', (True,)): (
         """WITH picked AS
