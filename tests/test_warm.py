@@ -32,6 +32,8 @@ TABLE = [
     "effects list",
     "retry 3",
     "cancel 1",
+    "priority 5 --all --dry-run",
+    "reschedule 1 --run-at +1m",
     "discard 3 --reason tired",
     "pause --type echo --reason tired",
     "resume --type echo",

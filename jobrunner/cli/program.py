@@ -13,7 +13,8 @@ from jobrunner.errors import JobrunnerError
 
 _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
-    **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
+    **dict.fromkeys(("enqueue", "show"), "runs"),
+    **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
     "status": "status",
     "stats": "stats",
     "apply": "apply",

@@ -42,7 +42,7 @@ _OPTIONS = (
     click.option(
         "--status",
         "statuses",
-        type=click.Choice(list(Status)),
+        type=click.Choice([each.value for each in Status]),
         multiple=True,
         help="Runs with this status; repeatable.",
     ),

@@ -56,7 +56,7 @@ def find(
     connection: Connection, selection: Selection, limit: int, *, before: int | None = None, seconds: float = SECONDS
 ) -> Found:
     """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
-    _check_schedule(connection, selection)
+    check_schedule(connection, selection)
     wanted = condition(selection)
     below = _LARGEST_ID if before is None else before
     few = _few(connection, selection)
@@ -67,7 +67,8 @@ def find(
     return _page(connection.execute(found).scalars(), limit)
 
 
-def _check_schedule(connection: Connection, selection: Selection) -> None:
+def check_schedule(connection: Connection, selection: Selection) -> None:
+    """Raise NotFoundError if the selection names a schedule that does not exist."""
     name = selection.schedule
     if name is not None:
         named = select(job_definitions.c.id).where(job_definitions.c.name == name)
