@@ -40,6 +40,9 @@ def first_table(page: str, title: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1].splitlines()]
 
 
+SETTINGS = first_table(CONFIGURATION, "Settings") + first_table(CONFIGURATION, "When something is wrong")
+
+
 def names_in(table: list[list[str]]) -> list[str]:
     """What is code in the first column."""
     return re.findall(r"`([^`]+)`", "\n".join(row[0] for row in table))
@@ -228,17 +231,22 @@ def test_every_setting_is_in_the_page(tmp_path: Path):
     file.write_text("[settings]\nqqqq = 1\n")
     with pytest.raises(ConfigurationError) as refused:
         config.load({"JOBRUNNER_CONFIG": str(file)})
-    told = names_in(first_table(CONFIGURATION, "Settings"))
+    told = names_in(SETTINGS)
     assert sorted(name.removeprefix("JOBRUNNER_").lower() for name in told) == known_keys(refused.value)
 
 
 def test_defaults_of_settings_in_the_page_are_those_of_the_code():
     """Those that are numbers or durations: none is missing, and set to what the page says, nothing changes."""
     defaults = config.load({})
-    rows = {row[0].strip("`"): row[1] for row in first_table(CONFIGURATION, "Settings")}
+    rows = {row[0].strip("`"): row[1] for row in SETTINGS}
     shown = {name: default for name, default in rows.items() if re.fullmatch(r"\d\w*", default)}
     assert config.load(shown) == defaults
-    flat = {**defaults._asdict(), **{f"keep_{name}": duration for name, duration in defaults.keep.items()}}
+    of_health = {f"health_{name}": value for name, value in defaults.health._asdict().items()}
+    flat = {
+        **defaults._asdict(),
+        **{f"keep_{name}": duration for name, duration in defaults.keep.items()},
+        **of_health,
+    }
     numbers = {f"JOBRUNNER_{name.upper()}" for name, value in flat.items() if type(value) in (int, timedelta)}
     assert set(shown) == numbers - {"JOBRUNNER_HEARTBEAT"}, "the heartbeat follows from the lease"
 
@@ -357,3 +365,14 @@ def run_page(monkeypatch: pytest.MonkeyPatch) -> Any:
     import cli_page
 
     return cli_page
+
+
+def test_times_that_how_it_works_names_are_the_defaults() -> None:
+    page = (ROOT / "docs" / "how-it-works.md").read_text()
+    settings = config.load({})
+    assert settings.lease == timedelta(minutes=1)
+    assert "a lease (one minute)" in page
+    assert settings.heartbeat * 4 == settings.lease
+    assert "every quarter of the lease" in page
+    assert settings.budget == timedelta(seconds=50)
+    assert "its budget (50 seconds)" in page

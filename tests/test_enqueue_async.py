@@ -123,6 +123,20 @@ def test_keys_limits_and_lists_keep_their_rules_with_await(database: Database) -
     on_each_kind(database, story)
 
 
+def test_run_enqueued_with_await_waits_for_the_runs_of_after(database: Database) -> None:
+    async def story(opened: Opened) -> None:
+        first, second = [await library.enqueue_async(opened.connection, "append", {}) for _ in range(2)]
+        third = await library.enqueue_async(opened.connection, "append", {}, after=[first, second], on_failure="run")
+        await opened.commit()
+        waiting = database.query("SELECT * FROM job_parents ORDER BY parent_id")
+        assert [(row["parent_id"], row["run_id"]) for row in waiting] == [(first.id, third.id), (second.id, third.id)]
+        assert {row["on_failure"] for row in waiting} == {"run"}
+        assert [row["gate"] for row in runs(database)] == ["", "", "after"]
+        database.execute("DELETE FROM job_parents")
+
+    on_each_kind(database, story)
+
+
 def test_enqueue_with_await_in_autocommit_is_refused_before_anything_is_sent(database: Database) -> None:
     url = database.url.partition(":")[2]
 

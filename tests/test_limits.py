@@ -1,8 +1,10 @@
 """Limits over all hosts: `max_running` of a type and of a key are never exceeded, and hold up nobody else."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +18,8 @@ from harness.stores import opening
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Limits, Owner, Policy
-from jobrunner.store import admin, claims, expiries, limits, retention, ticks
+from jobrunner.rates import parse_rate
+from jobrunner.store import admin, claims, expiries, limits, queries, retention, ticks
 from jobrunner.store.claims import Claim
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
@@ -64,6 +67,26 @@ def test_a_limit_that_was_lowered_below_what_runs_only_waits(store: Store, datab
     assert claim_all(store, "b", one) == []
     end(store, first[2:])
     assert [lease.run_id for lease in claim_all(store, "b", one)] == [runs[3]]
+
+
+def test_show_says_which_limit_a_run_waits_for(store: Store, database: Database) -> None:
+    slow = Policy("slow", limits=Limits(rate=parse_rate("rate", "1/h", None)))
+    slow_keys = Policy("slow_keys", limits=Limits(concurrency_key=("n",), rate_per_key=parse_rate("rate", "1/h", None)))
+    said = {}
+    for limit in (THREE, BY_CUSTOMER, slow, slow_keys):
+        declare(store, limit)
+        last = insert_runs(database, 4, limit.job_type)[-1]
+        claim_all(store, "a", limit)
+        shown = store.read(partial(queries.show, run_id=last))
+        said[limit.job_type] = shown.waits_for if shown else None
+    at = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
+    for job_type, pattern in {
+        "capped": "max_running 3: 3 of its type are running",
+        "mail": r"max_running_per_key 1: 1 with customer \S+ are running",
+        "slow": f"rate 1/h: it allows the next run at {at}",
+        "slow_keys": rf"rate_per_key 1/h: it allows the next run with \S+ at {at}",
+    }.items():
+        assert re.fullmatch(pattern, said[job_type] or ""), said
 
 
 def test_each_key_has_its_own_limit_and_holds_up_no_other(store: Store, database: Database) -> None:

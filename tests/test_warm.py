@@ -29,6 +29,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "health --only uncertain_effects",
     "effects list",
     "retry 3",
     "cancel 1",
@@ -38,6 +39,7 @@ TABLE = [
     "pause --type echo --reason tired",
     "resume --type echo",
     "completion bash",
+    "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants

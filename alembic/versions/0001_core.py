@@ -232,6 +232,7 @@ CREATE TABLE {schema}job_ticks (
   error TEXT
 ){storage};
 CREATE INDEX job_ticks_started_at ON {schema}job_ticks (started_at);
+CREATE INDEX job_ticks_host_id ON {schema}job_ticks (host, id);
 CREATE TABLE {schema}job_events (
   id {identity},
   at {time} NOT NULL,

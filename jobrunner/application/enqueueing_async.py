@@ -13,7 +13,7 @@ from jobrunner.durations import Duration
 from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
 from jobrunner.store.async_callers import AsyncTransaction, async_connection_of_caller
-from jobrunner.store.callers import connection_of_caller
+from jobrunner.store.callers import connection_of_caller, unscoped
 from jobrunner.store.connection import Executor
 from jobrunner.store.steps import follow, follow_async
 
@@ -76,9 +76,9 @@ async def enqueue_many_async(
 
 
 async def _do(transaction: AsyncTransaction | None, work: Work[T]) -> T:
-    given: Any = transaction
-    if given is None:
+    if transaction is None:
         return await asyncio.wrap_future(own_connections().write(lambda own: _follow(own, work)))
+    given = unscoped(transaction)
     if hasattr(given, "run_sync"):
         # The library itself makes its connection one without await.
         done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each, schema_of_ours()), work))

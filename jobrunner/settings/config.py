@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload
-from jobrunner.settings import state_folder
+from jobrunner.settings import health, state_folder
+from jobrunner.settings.health import Thresholds
 from jobrunner.settings.reader import SettingsReader
 
 if TYPE_CHECKING:
@@ -54,10 +55,18 @@ class Config(NamedTuple):
     state_dir: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
+    health: Thresholds
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
     """Read the settings; a flag that is None was not given. Raises ConfigurationError naming the setting."""
+    return load_with_origins(environ, flags)[0]
+
+
+def load_with_origins(
+    environ: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> tuple[Config, Mapping[str, str]]:
+    """The settings, and the origin of each that is not a default: an option, a variable, or a key of the file."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     file = _job_file(environ)
     reader = SettingsReader(environ, given, file)
@@ -92,9 +101,10 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
             "ticks": reader.duration("keep_ticks", "7d"),
             "events": reader.duration("keep_events", "365d"),
         },
+        health=health.read(reader),
     )
     reader.close()
-    return config
+    return config, reader.origins
 
 
 class EnqueueSettings(NamedTuple):

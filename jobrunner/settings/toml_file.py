@@ -120,7 +120,7 @@ def _check_numbers(value: object, key: str = "") -> None:
 
 def _parse(path: Path, data: dict[str, Any]) -> JobFile:
     top = TableReader("", data)
-    settings: dict[str, Any] = top.take("settings", dict) or {}
+    settings: dict[str, Any] = _with_health(top.take("settings", dict) or {}, top.take("health", dict) or {})
     jobs: dict[str, Any] = top.take("jobs", dict) or {}
     tables: dict[str, Any] = top.take("schedules", dict) or {}
     top.close()
@@ -139,6 +139,14 @@ def _parse(path: Path, data: dict[str, Any]) -> JobFile:
         schedules[name] = named_schedule(name, reader)
         reader.close()
     return JobFile(path, settings, found, schedules)
+
+
+def _with_health(settings: dict[str, Any], health: dict[str, Any]) -> dict[str, Any]:
+    """The settings with those of the table [health], whose names lack the ``health_``."""
+    thresholds = {f"health_{name}": value for name, value in health.items()}
+    for name in sorted(thresholds.keys() & settings.keys()):
+        raise ConfigurationError(f"settings.{name}: [health] has it, too; remove one")
+    return settings | thresholds
 
 
 def _reader(kind: str, name: str, table: object) -> TableReader:

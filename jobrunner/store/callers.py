@@ -39,6 +39,17 @@ Transaction: TypeAlias = (
 )
 
 
+def unscoped(transaction: object) -> Any:
+    """The session of the current task or scope, if it is a scoped one; anything else as it is given.
+
+    A scoped session has no ``run_sync`` of its own.
+    """
+    library = sys.modules.get("sqlalchemy.ext.asyncio")
+    if library is not None and isinstance(transaction, library.async_scoped_session):
+        return transaction.registry()
+    return transaction
+
+
 def connection_of_caller(transaction: Transaction, schema: str | None) -> Executor:
     """The connection for the statements. The caller begins and ends its transaction.
 
@@ -50,7 +61,7 @@ def connection_of_caller(transaction: Transaction, schema: str | None) -> Execut
     # Not imported here, nor below: whoever has such a connection has imported its library.
     if (engine := sys.modules.get("sqlalchemy.engine")) and isinstance(given, engine.Connection):
         return _begun(SqlalchemyConnection(given, schema))
-    if hasattr(given, "run_sync"):
+    if hasattr(unscoped(given), "run_sync"):
         raise UsageError(
             f"cannot enqueue through {name_of(given)} without await; write: await HANDLER.enqueue_async(...), or in a"
             " function that you give to run_sync: HANDLER.enqueue(...)"

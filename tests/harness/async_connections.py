@@ -1,5 +1,6 @@
 """Connections of an event loop, as applications open them: one for each driver and each way of SQLAlchemy."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import aiosqlite
 import asyncpg  # type: ignore[import-untyped]
 import psycopg
 from psycopg.rows import dict_row
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session, async_sessionmaker, create_async_engine
 
 from harness.database import Database, SQLiteDatabase
 
@@ -97,6 +98,16 @@ def _through(scheme: str, *, in_session: bool = False) -> Opening:
     return opening
 
 
+@asynccontextmanager
+async def scoped_session(database: Database) -> AsyncIterator[Opened]:
+    scheme = "sqlite+aiosqlite" if isinstance(database, SQLiteDatabase) else "postgresql+psycopg"
+    engine = create_async_engine(f"{scheme}:{database.url.partition(':')[2]}")
+    session = async_scoped_session(async_sessionmaker(engine), scopefunc=asyncio.current_task)
+    yield Opened(session, _nothing, session.commit, session.rollback)
+    await session.remove()
+    await engine.dispose()
+
+
 KINDS: dict[str, list[Opening]] = {
     "postgresql": [
         psycopg_connection,
@@ -105,11 +116,13 @@ KINDS: dict[str, list[Opening]] = {
         _through("postgresql+asyncpg"),
         _through("postgresql+psycopg"),
         _through("postgresql+asyncpg", in_session=True),
+        scoped_session,
     ],
     "sqlite": [
         aiosqlite_connection,
         aiosqlite_with_rows,
         _through("sqlite+aiosqlite"),
         _through("sqlite+aiosqlite", in_session=True),
+        scoped_session,
     ],
 }

@@ -25,6 +25,7 @@ from jobrunner.store import (
     expansion,
     expiries,
     finalize,
+    findings,
     holding,
     idle,
     limits,
@@ -173,6 +174,9 @@ IDLE: dict[str, Call] = {
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
+    "findings.facts": lambda connection: findings.facts(
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+    ),
 }
 BUSY: dict[str, Call] = {
     "claims.claim one": claiming(limit=1, policies=KNOWN[:1]),
@@ -259,6 +263,18 @@ PEOPLE = {
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
     "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
+    **dict.fromkeys(
+        (
+            "inspection.clock",
+            "inspection.file",
+            "inspection.last_ticks",
+            "inspection.server",
+            "inspection.sessions",
+            "inspection.tables",
+            "overview.unknown",
+        ),
+        "a person's command: doctor reads the catalogs, the ticks and the waiting runs",
+    ),
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",

@@ -17,6 +17,7 @@ WITH_A_SCHEMA = [
     ["tick"],
     ["status"],
     ["stats"],
+    ["health"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],

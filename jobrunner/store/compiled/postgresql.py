@@ -1709,6 +1709,123 @@ FROM held)
         {'given': (('id', None), ('lease_token', None), ('result', 'json'), ('output', None))},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('run_at', 'instant'), ('has_dependants', None)),
     ),
+    ('findings.broken_definitions', ()): (
+        """SELECT jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.last_slot_at
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_definitions.schedule IS NOT NULL AND (jobrunner_schema.job_definitions.last_error IS NOT NULL OR jobrunner_schema.job_definitions.paused_at IS NULL AND jobrunner_schema.job_definitions.last_slot_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(ahead)s))) ORDER BY jobrunner_schema.job_definitions.name
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
+    ),
+    ('findings.came_since', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_claimable.turn_at >= %(since)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_claimable.run_at >= %(since)s::TIMESTAMP WITH TIME ZONE
+ LIMIT %(most)s::INTEGER) AS found""",
+        {},
+        {'since': 'instant'},
+        (('runs', None),),
+    ),
+    ('findings.dead', ()): (
+        """SELECT found.job_type, count(*) AS runs, max(found.id) AS id
+FROM (SELECT jobrunner_schema.job_runs.id AS id, jobrunner_schema.job_runs.job_type AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_runs.finished_at DESC
+ LIMIT %(most)s::INTEGER) AS found GROUP BY found.job_type ORDER BY count(*) DESC, found.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None), ('id', None)),
+    ),
+    ('findings.due_of_type', ()): (
+        """SELECT found.id, found.run_at, count(*) OVER () AS runs
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at, jobrunner_schema.job_claimable.turn_at AS turn_at
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(most)s::INTEGER) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('findings.expired_leases', ()): (
+        """SELECT count(*) AS runs, min(jobrunner_schema.job_runs.id) AS id, min(jobrunner_schema.job_runs.locked_until) AS first_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.locked_until < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s))""",
+        {},
+        {},
+        (('runs', None), ('id', None), ('first_at', 'instant')),
+    ),
+    ('findings.hosts', ()): (
+        """WITH RECURSIVE names(host) AS
+(SELECT min(jobrunner_schema.job_ticks.host) AS host
+FROM jobrunner_schema.job_ticks UNION ALL SELECT (SELECT min(jobrunner_schema.job_ticks.host) AS min_1
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host > names.host) AS host
+FROM names
+WHERE names.host IS NOT NULL)
+ SELECT names.host, (SELECT jobrunner_schema.job_ticks.started_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = names.host)) AS started_at, (SELECT jobrunner_schema.job_ticks.finished_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = names.host)) AS finished_at, (SELECT jobrunner_schema.job_ticks.error
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id = (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = names.host)) AS error, (SELECT count(*) AS count_1
+FROM (SELECT jobrunner_schema.job_ticks.id AS id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = names.host
+ LIMIT %(param_1)s::INTEGER) AS of_host) AS ticks
+FROM names
+WHERE names.host IS NOT NULL ORDER BY names.host""",
+        {'param_1': 3},
+        {},
+        (('host', None), ('started_at', 'instant'), ('finished_at', 'instant'), ('error', None), ('ticks', None)),
+    ),
+    ('findings.killed_ticks', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, count(*) AS ticks, max(jobrunner_schema.job_ticks.started_at) AS last_at
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND jobrunner_schema.job_ticks.started_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = jobrunner_schema.job_ticks.host AND jobrunner_schema.job_runs.locked_by = jobrunner_schema.job_ticks.worker AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now())) GROUP BY jobrunner_schema.job_ticks.host ORDER BY jobrunner_schema.job_ticks.host""",
+        {},
+        {},
+        (('host', None), ('ticks', None), ('last_at', 'instant')),
+    ),
+    ('findings.uncertain_effects', ()): (
+        """SELECT count(*) AS effects, min(found.intended_at) AS first_at
+FROM (SELECT jobrunner_schema.job_effects.intended_at AS intended_at
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at
+ LIMIT %(most)s::INTEGER) AS found""",
+        {},
+        {},
+        (('effects', None), ('first_at', 'instant')),
+    ),
+    ('findings.waiting_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT min(jobrunner_schema.job_runs.job_type) AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(jobrunner_schema.job_runs.job_type) AS min_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type) AS job_type
+FROM types
+WHERE types.job_type IS NOT NULL)
+ SELECT types.job_type
+FROM types
+WHERE types.job_type IS NOT NULL""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
     ('holding.held', ()): (
         """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.lease_token
 FROM (SELECT id, lease_token FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32))) AS given JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = given.lease_token""",

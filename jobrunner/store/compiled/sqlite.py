@@ -1696,6 +1696,123 @@ WHERE job_runs.status = 'running' ORDER BY job_runs.id""",
         {'given': (('id', None),)},
         (('id', None), ('lease_token', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('run_at', 'instant'), ('has_dependants', None), ('cancel_requested', 'boolean'), ('now', 'instant'), ('locked_by', None), ('output', None)),
     ),
+    ('findings.broken_definitions', ()): (
+        """SELECT job_definitions.name, job_definitions.last_error, job_definitions.last_slot_at
+FROM job_definitions
+WHERE job_definitions.removed_at IS NULL AND job_definitions.schedule IS NOT NULL AND (job_definitions.last_error IS NOT NULL OR job_definitions.paused_at IS NULL AND job_definitions.last_slot_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:ahead * 1000000 AS INTEGER))) ORDER BY job_definitions.name
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
+    ),
+    ('findings.came_since', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type AND job_claimable.turn_at >= :since AND job_claimable.run_at >= :since
+ LIMIT :most OFFSET :param_1) AS found""",
+        {'param_1': 0},
+        {'since': 'instant'},
+        (('runs', None),),
+    ),
+    ('findings.dead', ()): (
+        """SELECT found.job_type, count(*) AS runs, max(found.id) AS id
+FROM (SELECT job_runs.id AS id, job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_runs.finished_at DESC
+ LIMIT :most OFFSET :param_1) AS found GROUP BY found.job_type ORDER BY count(*) DESC, found.job_type""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('runs', None), ('id', None)),
+    ),
+    ('findings.due_of_type', ()): (
+        """SELECT found.id, found.run_at, count(*) OVER () AS runs
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at, job_claimable.turn_at AS turn_at
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :most OFFSET :param_1) AS found ORDER BY found.turn_at, found.run_at, found.id
+ LIMIT :param_2 OFFSET :param_3""",
+        {'param_1': 0, 'param_2': 1, 'param_3': 0},
+        {},
+        (('id', None), ('run_at', 'instant'), ('runs', None)),
+    ),
+    ('findings.expired_leases', ()): (
+        """SELECT count(*) AS runs, min(job_runs.id) AS id, min(job_runs.locked_until) AS first_at
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.locked_until < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (('runs', None), ('id', None), ('first_at', 'instant')),
+    ),
+    ('findings.hosts', ()): (
+        """WITH RECURSIVE names(host) AS
+(SELECT min(job_ticks.host) AS host
+FROM job_ticks UNION ALL SELECT (SELECT min(job_ticks.host) AS min_1
+FROM job_ticks
+WHERE job_ticks.host > names.host) AS host
+FROM names
+WHERE names.host IS NOT NULL)
+ SELECT names.host, (SELECT job_ticks.started_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks
+WHERE job_ticks.host = names.host)) AS started_at, (SELECT job_ticks.finished_at
+FROM job_ticks
+WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks
+WHERE job_ticks.host = names.host)) AS finished_at, (SELECT job_ticks.error
+FROM job_ticks
+WHERE job_ticks.id = (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks
+WHERE job_ticks.host = names.host)) AS error, (SELECT count(*) AS count_1
+FROM (SELECT job_ticks.id AS id
+FROM job_ticks
+WHERE job_ticks.host = names.host
+ LIMIT :param_1 OFFSET :param_2) AS of_host) AS ticks
+FROM names
+WHERE names.host IS NOT NULL ORDER BY names.host""",
+        {'param_1': 3, 'param_2': 0},
+        {},
+        (('host', None), ('started_at', 'instant'), ('finished_at', 'instant'), ('error', None), ('ticks', None)),
+    ),
+    ('findings.killed_ticks', ()): (
+        """SELECT job_ticks.host, count(*) AS ticks, max(job_ticks.started_at) AS last_at
+FROM job_ticks
+WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_runs.locked_by = job_ticks.worker AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) GROUP BY job_ticks.host ORDER BY job_ticks.host""",
+        {},
+        {},
+        (('host', None), ('ticks', None), ('last_at', 'instant')),
+    ),
+    ('findings.uncertain_effects', ()): (
+        """SELECT count(*) AS effects, min(found.intended_at) AS first_at
+FROM (SELECT job_effects.intended_at AS intended_at
+FROM job_effects
+WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at
+ LIMIT :most OFFSET :param_1) AS found""",
+        {'param_1': 0},
+        {},
+        (('effects', None), ('first_at', 'instant')),
+    ),
+    ('findings.waiting_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT min(job_runs.job_type) AS job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(job_runs.job_type) AS min_1
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type) AS job_type
+FROM types
+WHERE types.job_type IS NOT NULL)
+ SELECT types.job_type
+FROM types
+WHERE types.job_type IS NOT NULL""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
     ('holding.held', ()): (
         """SELECT job_runs.id, job_runs.lease_token
 FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token FROM json_each(:given)) AS given JOIN job_runs ON job_runs.id = given.id AND job_runs.status = 'running' AND job_runs.lease_token = given.lease_token""",

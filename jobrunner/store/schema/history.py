@@ -63,6 +63,8 @@ job_ticks = Table(
     Column("finished_at", UtcTime),
     Column("counts", JsonObject),
     Column("error", Text),
+    # For the last tick of each host.
+    Index("job_ticks_host_id", "host", "id"),
     sqlite_autoincrement=True,
 )
 

@@ -1,0 +1,54 @@
+"""health: whether anything is wrong, for a monitor and for people."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.admin.findings import NAMES, Finding, findings
+from jobrunner.cli import environment, render, session
+from jobrunner.text import visible
+
+
+@click.command()
+@click.option(
+    "--only", metavar="NAME,…", help="Look at these findings only, such as ticks_stopped. The others are no reason."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.pass_context
+def health(context: click.Context, only: str | None, as_json: bool) -> None:
+    """Say what is wrong: one line for each finding, the worst first, each with a command. For monitors, and for people.
+
+    Exit status 0: nothing is wrong. 1: something is. 69: the database cannot be reached.
+
+    Example: jobrunner health --only ticks_stopped,overdue
+    """
+    wanted = None if only is None else _checked(only)
+    config = environment.load()
+    database = session.open_database(config)
+    problem = session.problem_of_state(config)
+    found = database.read(lambda connection: findings(connection, config, problem))
+    found = [each for each in found if wanted is None or each.name in wanted]
+    if as_json:
+        data = {"database": database.location.label, "healthy": not found}
+        render.echo_json({**data, "findings": [each.as_data() for each in found]})
+    elif found:
+        show(found)
+    else:
+        click.echo("ok: nothing is wrong")
+    context.exit(1 if found else 0)
+
+
+def show(found: list[Finding]) -> None:
+    """One line for each finding."""
+    for each in found:
+        click.echo(f"{each.severity.name} {each.name}: {visible(each.sentence)}; {visible(each.remedy)}")
+
+
+def _checked(only: str) -> set[str]:
+    names = {name.strip() for name in only.split(",") if name.strip()}
+    for name in sorted(names - set(NAMES)):
+        raise click.BadParameter(f"{name[:60]!r} is no finding; there are: {', '.join(NAMES)}", param_hint="--only")
+    return names
+
+
+COMMANDS = (health,)

@@ -1,0 +1,168 @@
+"""What ``jobrunner health`` reads. Each statement is as quick beside a long history and a long queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    ScalarSelect,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+)
+
+from jobrunner.store.dialect.values import UtcTime, later, now
+from jobrunner.store.schema import job_definitions, job_effects, job_runs, job_ticks
+from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.statements.effects import IS_OPEN, is_in_progress
+from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.views import job_claimable
+
+_MOST = bindparam("most", type_=Integer)
+"""Rows that a finding counts."""
+_OF_TYPE = bindparam("of_type", type_=job_runs.c.job_type.type)
+_ENOUGH_TICKS = 3
+
+
+def hosts() -> Select[Any]:
+    """The last tick of each host, and how many ticks it has, up to three. One step in an index for each host."""
+    columns = job_ticks.c
+    names = select(func.min(columns.host).label("host")).cte("names", recursive=True)
+    following = select(func.min(columns.host)).where(columns.host > names.c.host).correlate(names).scalar_subquery()
+    names = names.union_all(select(following.label("host")).select_from(names).where(names.c.host.is_not(None)))
+    # Not a join, for which the planner would read the whole table. It has no statistics of a recursion.
+    of_host = select(columns.id).where(columns.host == names.c.host).correlate(names)
+    newest = select(func.max(columns.id)).where(columns.host == names.c.host).correlate(names).scalar_subquery()
+    last = [
+        select(columns[name]).where(columns.id == newest).correlate(names).scalar_subquery().label(name)
+        for name in ("started_at", "finished_at", "error")
+    ]
+    ticks = _count(of_host.limit(_ENOUGH_TICKS).subquery("of_host")).label("ticks")
+    return select(names.c.host, *last, ticks).where(names.c.host.is_not(None)).order_by(names.c.host)
+
+
+def killed_ticks() -> Select[Any]:
+    """The ticks of a time that have not ended, hold no lease that goes on, and do not listen."""
+    columns, runs = job_ticks.c, job_runs.c
+    its_run = and_(runs.status == RUNNING, runs.host == columns.host, runs.locked_by == columns.worker)
+    is_alive = select(runs.id).where(its_run, runs.locked_until > now()).correlate(job_ticks).exists()
+    return (
+        select(columns.host, func.count().label("ticks"), func.max(columns.started_at).label("last_at"))
+        .where(
+            columns.started_at > later(bindparam("since", type_=Float)),
+            columns.started_at < later(bindparam("before", type_=Float)),
+            columns.finished_at.is_(None),
+            not_(is_alive),
+        )
+        .group_by(columns.host)
+        .order_by(columns.host)
+    )
+
+
+def waiting_types() -> Select[Any]:
+    """The types with waiting runs, due or not. One step in an index for each type."""
+    runs = job_runs.c
+    types = select(func.min(runs.job_type).label("job_type")).where(WAITING).cte("types", recursive=True)
+    following = select(func.min(runs.job_type)).where(WAITING, runs.job_type > types.c.job_type).correlate(types)
+    types = types.union_all(
+        select(following.scalar_subquery().label("job_type")).select_from(types).where(types.c.job_type.is_not(None))
+    )
+    return select(types.c.job_type).where(types.c.job_type.is_not(None))
+
+
+def due_of_type() -> Select[Any]:
+    """The due run of a type whose turn is next, and how many are due, in one walk through the claim's index."""
+    due = job_claimable.c
+    found = (
+        select(due.id, due.run_at, due.turn_at)
+        .where(due.job_type == _OF_TYPE)
+        .order_by(due.turn_at, due.run_at, due.id)
+        .limit(_MOST)
+        .subquery("found")
+        .c
+    )
+    order = (found.turn_at, found.run_at, found.id)
+    return select(found.id, found.run_at, func.count().over().label("runs")).order_by(*order).limit(1)
+
+
+def came_since() -> Select[Any]:
+    """How many runs of a type became due since an instant and wait still, up to a limit.
+
+    Not those of a higher priority whose turn was earlier: the index has the turns.
+    """
+    due, since = job_claimable.c, bindparam("since", type_=UtcTime())
+    found = select(due.id).where(due.job_type == _OF_TYPE, due.turn_at >= since, due.run_at >= since)
+    return select(func.count().label("runs")).select_from(found.limit(_MOST).subquery("found"))
+
+
+def dead() -> Select[Any]:
+    """The newest runs that died in a time, by type."""
+    columns = job_runs.c
+    found = (
+        select(columns.id, columns.job_type)
+        .where(
+            columns.status == literal_column("'dead'"),
+            columns.finished_at.is_not(None),
+            columns.finished_at > later(bindparam("since", type_=Float)),
+        )
+        .order_by(columns.finished_at.desc())
+        .limit(_MOST)
+        .subquery("found")
+        .c
+    )
+    return (
+        select(found.job_type, func.count().label("runs"), func.max(found.id).label("id"))
+        .group_by(found.job_type)
+        .order_by(func.count().desc(), found.job_type)
+    )
+
+
+def expired_leases() -> Select[Any]:
+    """How many leases expired before a time, the first of them, and a run that had one."""
+    columns = job_runs.c
+    found: list[ColumnElement[Any]] = [
+        func.count().label("runs"),
+        func.min(columns.id).label("id"),
+        func.min(columns.locked_until).label("first_at"),
+    ]
+    return select(*found).where(
+        columns.status == RUNNING, columns.locked_until < later(bindparam("before", type_=Float))
+    )
+
+
+def uncertain_effects() -> Select[Any]:
+    """How many effects are uncertain, and since when."""
+    columns = job_effects.c
+    open_ones = select(columns.intended_at).where(IS_OPEN, not_(is_in_progress())).order_by(columns.intended_at)
+    first = open_ones.limit(_MOST).subquery("found").c.intended_at
+    counted: list[ColumnElement[Any]] = [func.count().label("effects"), func.min(first).label("first_at")]
+    return select(*counted)
+
+
+def broken_definitions() -> Select[Any]:
+    """The definitions that cannot be expanded, and those whose slots count as handled because a clock was ahead."""
+    columns = job_definitions.c
+    is_ahead = and_(columns.paused_at.is_(None), columns.last_slot_at > later(bindparam("ahead", type_=Float)))
+    return (
+        select(columns.name, columns.last_error, columns.last_slot_at)
+        .where(
+            columns.removed_at.is_(None),
+            columns.schedule.is_not(None),
+            or_(columns.last_error.is_not(None), is_ahead),
+        )
+        .order_by(columns.name)
+        .limit(_MOST)
+    )
+
+
+def _count(found: Subquery) -> ScalarSelect[int]:
+    return select(func.count()).select_from(found).scalar_subquery()

@@ -1,0 +1,283 @@
+"""What is wrong is found: each cause is planted by inserts, and found by `jobrunner health` under its name."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness import Commands, Database, pages
+from harness.at_work import running
+from harness.commands import COMMAND
+from harness.invariants import insert_runs
+from harness.planted import DAY, HOUR, MINUTE, insert_ticks
+from jobrunner.admin.findings import NAMES, Finding, Severity, findings
+from jobrunner.errors import ConfigurationError
+from jobrunner.settings import config
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
+
+TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects")
+Plant = Callable[[Database], object]
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as opened:
+        yield opened
+
+
+def find(store: Store, **environ: str) -> list[Finding]:
+    settings = config.load({f"JOBRUNNER_HEALTH_{name.upper()}": value for name, value in environ.items()})
+    return store.read(lambda connection: findings(connection, settings, None))
+
+
+def healthy(database: Database) -> None:
+    insert_ticks(database, "alpha")
+    insert_runs(database, 1)
+    running(database, 1, host="alpha")
+
+
+def old_runs(database: Database, count: int, ago: timedelta, job_type: str = "report", **columns: object) -> None:
+    insert_runs(database, count, job_type, run_at=database.now() - ago, **columns)
+
+
+def dead_runs(database: Database, count: int, ago: timedelta, job_type: str = "report") -> None:
+    insert_runs(database, count, job_type, status="dead", finished_at=database.now() - ago)
+
+
+def effect(database: Database) -> None:
+    row = {"key": "k", "state": "intended", "run_id": 99, "job_type": "pay", "attempt": 1, "lease_token": "x"}
+    row |= {"token": "t", "intended_at": database.now() - HOUR}
+    marks = ", ".join("?" * len(row))
+    database.execute(f"INSERT INTO job_effects ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
+def schedule(database: Database, name: str, **columns: object) -> None:
+    now = database.now()
+    row: dict[str, object] = {"name": name, "job_type": "report", "payload": {}, "schedule": "@daily"}
+    row |= {"timezone": "UTC", "source": "cli", "last_slot_at": now, "created_at": now, "updated_at": now} | columns
+    marks = ", ".join("?" * len(row))
+    database.execute(f"INSERT INTO job_definitions ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
+def ended_since_hours(database: Database, count: int) -> None:
+    """A run for each that ended a minute ago, and its attempt, which is in no tally yet."""
+    now = database.now()
+    for run_id in insert_runs(database, count, "report", status="succeeded", finished_at=now):
+        row = {"run_id": run_id, "sequence": 1, "attempt": 1, "lease_token": "t", "worker": "w", "host": "alpha"}
+        row |= {"started_at": now, "finished_at": now, "outcome": "succeeded", "status": "succeeded"}
+        marks = ", ".join("?" * len(row))
+        database.execute(f"INSERT INTO job_attempts ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
+# The name of the finding and words of its sentence, or None where nothing is wrong.
+CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
+    "all is well": (lambda _: None, None),
+    "cron stopped everywhere 35 hours ago": (
+        lambda database: (
+            database.execute("DELETE FROM job_ticks"),
+            insert_ticks(database, "beta", 40 * HOUR),
+            insert_ticks(database, "alpha", 35 * HOUR),
+        ),
+        {"ticks_stopped": "no tick has started for 1d11h on any host: the last one was on alpha"},
+    ),
+    "cron stopped everywhere two minutes ago": (
+        lambda database: (database.execute("DELETE FROM job_ticks"), insert_ticks(database, "alpha", 2 * MINUTE)),
+        {"ticks_stopped": "no tick has started for 2m"},
+    ),
+    "no tick ever": (
+        lambda database: database.execute("DELETE FROM job_ticks"),
+        {"ticks_stopped": "no tick has ever started"},
+    ),
+    "one host of two stopped": (
+        lambda database: insert_ticks(database, "beta", 3 * HOUR),
+        {"host_stopped": "no tick has started on beta for 3h"},
+    ),
+    "a host was taken out of service": (lambda database: insert_ticks(database, "beta", 2 * DAY), None),
+    "a host had one tick, as a pod has": (lambda database: insert_ticks(database, "pod-1", HOUR, count=1), None),
+    "ticks fail": (
+        lambda database: insert_ticks(database, "alpha", error="handlers: No module named 'app'"),
+        {"failing_ticks": "alpha: handlers: No module named 'app'"},
+    ),
+    "a tick was killed": (
+        lambda database: (
+            insert_ticks(database, "alpha", 10 * MINUTE, count=2, finished_at=None),
+            insert_ticks(database, "alpha"),
+        ),
+        {"killed_ticks": "2 ticks did not end in the last hour on alpha"},
+    ),
+    "a long tick holds a lease": (
+        lambda database: (
+            insert_ticks(database, "alpha", 10 * MINUTE, count=1, finished_at=None, worker="alpha:7:b"),
+            running(database, 1, host="alpha", locked_by="alpha:7:b"),
+            insert_ticks(database, "alpha"),
+        ),
+        None,
+    ),
+    "runs are overdue": (
+        lambda database: old_runs(database, 2, 20 * MINUTE),
+        {"overdue": "due and not started: 2 runs of report for 20m"},
+    ),
+    "runs wait for a retry, not for a tick": (
+        lambda database: insert_runs(database, 2, "report", run_at=database.now() + HOUR, created_at=database.now()),
+        None,
+    ),
+    "more come than end": (
+        lambda database: (
+            old_runs(database, 1, 4 * HOUR),
+            old_runs(database, 9, MINUTE),
+            ended_since_hours(database, 8),
+        ),
+        {"overdue": "10 runs of report for 4h", "growing_backlog": "at least 9 came and 8 ended, 10 runs due"},
+    ),
+    "fewer come than end": (
+        lambda database: (
+            old_runs(database, 1, 4 * HOUR),
+            old_runs(database, 8, MINUTE),
+            ended_since_hours(database, 8),
+        ),
+        {"overdue": "9 runs of report for 4h"},
+    ),
+    "runs died": (
+        lambda database: (dead_runs(database, 2, MINUTE), dead_runs(database, 1, MINUTE, "pay")),
+        {"dead": "3 runs died in the last hour: 2 of report, 1 of pay"},
+    ),
+    "runs died long ago": (lambda database: dead_runs(database, 2, 2 * HOUR), None),
+    "nobody recovers": (
+        lambda database: running(database, 1, host="beta", locked_until=database.now() - HOUR),
+        {"expired_leases": "1 run of dead ticks not recovered for 1h"},
+    ),
+    "an effect is uncertain": (effect, {"uncertain_effects": "1 effect may or may not have been applied"}),
+    "a schedule cannot be read": (
+        lambda database: schedule(database, "night ly", last_error="no time zone 'Mars'"),
+        {"broken_schedules": "1 schedule without runs: night ly (no time zone 'Mars')"},
+    ),
+    "a removed schedule cannot be read": (
+        lambda database: schedule(database, "gone", last_error="no", removed_at=database.now()),
+        None,
+    ),
+    "a clock was ahead of a schedule": (
+        lambda database: schedule(database, "nightly", last_slot_at=database.now() + DAY),
+        {"broken_schedules": "nightly (a clock was ahead: no slot up to"},
+    ),
+    "a clock was ahead of a tick": (
+        lambda database: insert_ticks(database, "alpha", -HOUR),
+        {"clock_skew": "the clock of the database was 1h ahead when alpha ticked"},
+    ),
+}
+
+
+def test_each_planted_cause_is_found_under_its_name_and_nothing_else_is(database: Database, store: Store) -> None:
+    for case, (plant, expected) in CASES.items():
+        for table in TABLES:
+            database.execute(f"DELETE FROM {table}")
+        healthy(database)
+        plant(database)
+        found = {each.name: each for each in find(store)}
+        assert set(found) == set(expected or {}), (case, found)
+        for name, words in (expected or {}).items():
+            # An instant may have passed since the rows were made.
+            assert words in found[name].sentence.replace("1s", "").replace("2s", ""), case
+            assert found[name].remedy, case
+
+
+def test_every_finding_has_a_case() -> None:
+    named = {name for _, expected in CASES.values() for name in expected or ()}
+    assert named == set(NAMES) - {"state_folder"}
+
+
+def test_the_worst_finding_is_first_and_thresholds_decide_what_is_one(database: Database, store: Store) -> None:
+    dead_runs(database, 3, MINUTE)
+    old_runs(database, 1, 20 * MINUTE)
+    insert_ticks(database, "alpha", 35 * HOUR)
+    found = find(store)
+    assert [each.name for each in found] == ["ticks_stopped", "overdue", "dead"]
+    assert [each.severity for each in found] == [Severity.CRITICAL, Severity.CRITICAL, Severity.WARNING]
+    assert find(store, tick_age="40h", overdue="30m", dead="3") == []
+
+
+def test_health_is_one_line_for_each_finding_and_its_exit_status_says_whether_there_is_any(
+    jobrunner: Commands, database: Database
+) -> None:
+    jobrunner.tick()
+    done = jobrunner("health")
+    assert (done.stdout, done.stderr) == ("ok: nothing is wrong\n", "")
+    assert jobrunner("health", "--json").json()["findings"] == []
+    schedule(database, "night\x1b[2Jly; rm -rf", last_error="what\n\x1b[31m")
+    dead_runs(database, 1, MINUTE)
+    done = jobrunner("health", check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("CRITICAL broken_schedules: 1 schedule without runs: night")
+    assert first.endswith("; jobrunner schedule show 'night\\x1b[2Jly; rm -rf'")
+    assert second.startswith("WARNING dead: 1 run died in the last hour: 1 of report; jobrunner show ")
+    assert "\x1b" not in done.stdout
+    found = json.loads(jobrunner("health", "--json", check=False).stdout)
+    assert (found["healthy"], [each["name"] for each in found["findings"]]) == (False, ["broken_schedules", "dead"])
+    assert set(found["findings"][0]) == {"name", "severity", "sentence", "remedy"}
+    assert jobrunner("health", "--only", "ticks_stopped,overdue").returncode == 0
+    assert jobrunner("health", "--only", "dead", check=False).returncode == 1
+    wrong = jobrunner("health", "--only", "deaad", check=False)
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
+    assert "uncertain_effects" in wrong.stderr
+
+
+def test_thresholds_come_from_a_table_or_the_environment(tmp_path: Path) -> None:
+    (block,) = pages.checked_by("tests/test_findings.py::test_thresholds_come_from_a_table_or_the_environment")
+    file = tmp_path / "jobrunner.toml"
+    file.write_text(block.text)
+    environ = {"JOBRUNNER_CONFIG": str(file)}
+    found = config.load(environ).health
+    assert (found.tick_age, found.dead, found.overdue) == (11 * MINUTE, 20, 10 * MINUTE)
+    assert config.load({**environ, "JOBRUNNER_HEALTH_DEAD": "7"}).health.dead == 7
+    for text, words in (
+        ("[health]\ndeaad = 1", "did you mean 'health_dead'?"),
+        ("[health]\ndead = 1\n[settings]\nhealth_dead = 2", "[health] has it, too"),
+        ("[health]\ntick_age = 'soon'", "health_tick_age"),
+    ):
+        file.write_text(text)
+        with pytest.raises(ConfigurationError, match=re.escape(words)):
+            config.load(environ)
+
+
+def test_the_outputs_of_the_page_are_what_is_printed(jobrunner: Commands, database: Database) -> None:
+    printed, check = pages.checked_by("tests/test_findings.py::test_the_outputs_of_the_page_are_what_is_printed")
+    dead_runs(database, 1, MINUTE, "import")
+    old_runs(database, 2, 35 * HOUR, "send_report")
+    insert_ticks(database, "alpha", 35 * HOUR)
+    done = jobrunner("health", check=False)
+
+    def lasting(text: str) -> str:
+        return re.sub(r"20\d\d-\S+Z", "…", re.sub(r"(?<=\dh)\d+[ms]|(?<=\dm)\d+s", "", text))
+
+    assert lasting(done.stdout) == lasting(printed.text.partition("\n")[2])
+    checked = subprocess.run(
+        ["sh", "-c", check.text.replace("jobrunner", COMMAND)], env=jobrunner.environment(), timeout=60
+    )
+    assert checked.returncode == 2
+
+
+def test_the_probe_of_the_page_is_a_command(jobrunner: Commands, database: Database) -> None:
+    (block,) = pages.checked_by("tests/test_findings.py::test_the_probe_of_the_page_is_a_command")
+    _, *words = yaml.safe_load(block.text)["readinessProbe"]["exec"]["command"]
+    insert_ticks(database, "alpha")
+    dead_runs(database, 1, MINUTE)
+    assert jobrunner(*words).returncode == 0
+    database.execute("DELETE FROM job_ticks")
+    assert jobrunner(*words, check=False).returncode == 1
+
+
+def test_every_finding_is_in_the_page_and_every_threshold_in_its_words() -> None:
+    page = (pages.ROOT / "docs" / "monitoring.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)[: len(NAMES)] == list(NAMES)
+
+
+def test_a_database_that_cannot_be_reached_is_one_line(jobrunner: Commands) -> None:
+    done = jobrunner("health", env={"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (69, "", 1)
