@@ -31,6 +31,8 @@ TABLE = [
     "stats nothing",
     "health --only uncertain_effects",
     "effects list",
+    "logs 3",
+    "watch 2",
     "retry 3",
     "cancel 1",
     "priority 5 --all --dry-run",

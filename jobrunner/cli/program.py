@@ -15,6 +15,7 @@ _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "show"), "runs"),
     **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
+    **dict.fromkeys(("logs", "watch"), "logs"),
     "status": "status",
     "stats": "stats",
     "health": "health",
