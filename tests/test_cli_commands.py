@@ -40,6 +40,7 @@ OPTIONS = {
     "cancel": ["JOB_ID", "--reason", "--error-like"],
     "reschedule": ["JOB_ID", "--run-at", "--over"],
     "priority": ["N", "JOB_ID"],
+    "run": ["TYPE", "--payload", "--timeout", "--reason"],
     "discard": ["JOB_ID", "--reason"],
     "status": ["--json", "--watch"],
     "logs": ["JOB_ID", "--follow", "--attempt"],

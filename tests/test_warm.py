@@ -36,6 +36,7 @@ TABLE = [
     "retry 3",
     "cancel 1",
     "priority 5 --all --dry-run",
+    "run nothing",
     "reschedule 1 --run-at +1m",
     "discard 3 --reason tired",
     "pause --type echo --reason tired",

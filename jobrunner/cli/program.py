@@ -16,6 +16,7 @@ _MODULES = {
     **dict.fromkeys(("enqueue", "show"), "runs"),
     **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
     **dict.fromkeys(("logs", "watch"), "logs"),
+    "run": "run",
     "status": "status",
     "stats": "stats",
     "health": "health",

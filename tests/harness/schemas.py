@@ -28,6 +28,7 @@ WITH_A_SCHEMA = [
     ["cancel", "--all", "--dry-run"],
     ["reschedule", "1", "--run-at", "+1m"],
     ["priority", "1", "1"],
+    ["run", "echo"],
     ["discard", "1", "--reason", "x"],
     ["effects", "list"],
     ["effects", "settle", "k", "--applied"],
