@@ -154,6 +154,8 @@ def test_killed_bulk_change_goes_on_when_it_is_run_again(jobrunner: Commands, da
     assert [event["detail"]["from"] for event in events] == [{"dead": 500}, {"dead": 500}, {"dead": 200}]
     assert sorted(each for event in events for each in event["detail"]["ids"]) == list(range(1, 1201))
     assert {event["detail"]["reason"] for event in events} == {"mended"}
+    (shown,) = jobrunner("show", 1200, "--json").json()["event_log"]
+    assert (shown["action"], shown["detail"]["reason"], "ids" in shown["detail"]) == ("retry", "mended", False)
     # The second call has spread its own 700 over ten minutes.
     times = [row["run_at"] for row in database.query("SELECT run_at FROM job_runs WHERE id > 500 ORDER BY id")]
     apart = [later - earlier for earlier, later in pairwise(times)]
