@@ -29,6 +29,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "metrics",
     "health --only uncertain_effects",
     "effects list",
     "logs 3",

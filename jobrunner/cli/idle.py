@@ -111,4 +111,8 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))
+    if config.metrics_file is not None:
+        from jobrunner.worker import metrics
+
+        metrics.write_after_idle_tick(config, log)
     return True

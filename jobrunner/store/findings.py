@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -153,9 +153,9 @@ def facts(connection: Connection, limits: Limits) -> Facts:
     at = tallies.now(connection)
     return Facts(
         at=at,
-        hosts=[HostTick(**row) for row in rows(_HOSTS)],
+        hosts=last_ticks(connection),
         killed=[KilledTicks(**row) for row in rows(_KILLED_TICKS, since=-PERIOD, before=-limits.killed_after)],
-        due=_behind(connection, at, limits, list(_due(connection, limits))),
+        due=_behind(connection, at, limits, due_types(connection, limits.most)),
         dead=[DeadType(**row) for row in rows(_DEAD, since=-PERIOD)],
         expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
         uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
@@ -164,11 +164,18 @@ def facts(connection: Connection, limits: Limits) -> Facts:
     )
 
 
-def _due(connection: Connection, limits: Limits) -> Iterator[DueType]:
-    for job_type in connection.execute(Prepared("findings.waiting_types")).scalars():
-        values = {"of_type": job_type, "most": limits.most + 1}
-        for row in connection.execute(Prepared("findings.due_of_type"), values):
-            yield DueType(job_type, **row._asdict())
+def last_ticks(connection: Connection) -> list[HostTick]:
+    """The last tick of each host."""
+    return [HostTick(**row._asdict()) for row in connection.execute(_HOSTS)]
+
+
+def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
+    """The types with due runs. Up to ``most`` and one are counted."""
+    return [
+        DueType(job_type, **row._asdict())
+        for job_type in connection.execute(Prepared("findings.waiting_types")).scalars()
+        for row in connection.execute(Prepared("findings.due_of_type"), {"of_type": job_type, "most": most + 1})
+    ]
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:

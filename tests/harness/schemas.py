@@ -18,6 +18,7 @@ WITH_A_SCHEMA = [
     ["status"],
     ["stats"],
     ["health"],
+    ["metrics"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],

@@ -2183,6 +2183,20 @@ WHERE jobrunner_schema.job_locks.name = %(row_name)s::VARCHAR FOR UPDATE""",
         {},
         (('name', None),),
     ),
+    ('metrics.running', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS runs
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' GROUP BY jobrunner_schema.job_runs.job_type ORDER BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
+    ('metrics.take_turn', ()): (
+        """UPDATE jobrunner_schema.job_state SET metrics_host=%(own_host)s::VARCHAR, metrics_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_state.metrics_host IS NULL OR jobrunner_schema.job_state.metrics_host = %(own_host)s::VARCHAR OR jobrunner_schema.job_state.metrics_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) OR jobrunner_schema.job_state.metrics_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(after)s)) RETURNING jobrunner_schema.job_state.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('overlap.cancel', ()): (
         """UPDATE jobrunner_schema.job_runs SET status=%(status)s::VARCHAR, cancel_requested_at=%(at)s::TIMESTAMP WITH TIME ZONE, finished_at=%(at)s::TIMESTAMP WITH TIME ZONE, updated_at=%(at)s::TIMESTAMP WITH TIME ZONE FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given WHERE jobrunner_schema.job_runs.id = given.id""",
         {'status': 'cancelled'},

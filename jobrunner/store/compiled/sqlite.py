@@ -2156,6 +2156,20 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         {},
         (),
     ),
+    ('metrics.running', ()): (
+        """SELECT job_runs.job_type, count(*) AS runs
+FROM job_runs
+WHERE job_runs.status = 'running' GROUP BY job_runs.job_type ORDER BY job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
+    ('metrics.take_turn', ()): (
+        """UPDATE job_state SET metrics_host=:own_host, metrics_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_state.metrics_host IS NULL OR job_state.metrics_host = :own_host OR job_state.metrics_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_state.metrics_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('overlap.cancel', ()): (
         """UPDATE job_runs SET status=:status, cancel_requested_at=:at, finished_at=:at, updated_at=:at FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given WHERE job_runs.id = given.id""",
         {'status': 'cancelled'},
