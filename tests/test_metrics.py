@@ -1,5 +1,6 @@
 """Metrics: read by Prometheus' own parser, right summed over all hosts, and never falling."""
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -8,15 +9,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 import jobrunner as package
-from harness import Commands, Database
+from harness import Commands, Database, pages
 from harness.at_work import running
 from harness.invariants import insert_runs
 from harness.planted import HOUR, MINUTE, insert_ticks
 from jobrunner.lifecycle import Outcome
+from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 from jobrunner.worker import metrics
@@ -143,6 +146,7 @@ def test_each_host_writes_its_own_and_one_of_them_the_database_so_that_their_sum
     files = {host: tmp_path / f"{host}.prom" for host in ("alpha", "beta")}
 
     def tick(host: str) -> str:
+        jobrunner.enqueue("echo")
         env = {"JOBRUNNER_HOST": host, "JOBRUNNER_METRICS_FILE": str(files[host])}
         assert jobrunner.tick(env=env).stderr == ""
         return files[host].read_text()
@@ -158,9 +162,27 @@ def test_each_host_writes_its_own_and_one_of_them_the_database_so_that_their_sum
         assert files[host].stat().st_mode & 0o777 == 0o644
     assert sorted(tmp_path.glob("*.prom*")) == sorted(files.values()), "no temporary file is left"
     assert not list(tmp_path.glob(".*.tmp"))
-    database.move_clock(timedelta(minutes=6))
+    database.move_clock(timedelta(minutes=16))
     assert value(tick("beta"), "jobrunner_runs_ended_total", type="report", outcome="succeeded") == 3
     assert value(tick("alpha"), "jobrunner_runs_ended_total", type="report", outcome="succeeded") is None
+
+
+def test_idle_tick_writes_metrics_that_are_five_minutes_old_and_no_newer_ones(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "jobrunner.prom"
+    env = {"JOBRUNNER_METRICS_FILE": str(file)}
+    jobrunner.tick()  # prunes; the following ones are idle
+    seen = []
+    for age in (None, timedelta(seconds=200), timedelta(seconds=290), timedelta(seconds=-90)):
+        if age is not None:
+            written = file.stat().st_mtime - age.total_seconds()
+            os.utime(file, (written, written))
+        before = file.stat().st_ino if file.exists() else 0
+        jobrunner.tick(env=env)
+        seen.append(file.stat().st_ino != before)
+    assert seen == [True, False, True, True]
+    assert database.value("SELECT count(*) AS n FROM job_ticks WHERE finished_at IS NOT NULL") == 5
 
 
 def test_a_file_that_cannot_be_written_fails_no_tick(jobrunner: Commands, tmp_path: Path) -> None:
@@ -180,3 +202,25 @@ def test_no_code_of_the_package_imports_the_library_of_prometheus() -> None:
     folder = Path(package.__file__).parent
     importing = re.compile(r"^\s*(import|from) prometheus", re.MULTILINE)
     assert [file for file in folder.rglob("*.py") if importing.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_the_setting_of_the_page_is_one() -> None:
+    (block,) = pages.checked_by("tests/test_metrics.py::test_the_setting_of_the_page_is_one")
+    name, _, file = block.text.strip().partition("=")
+    assert str(config.load({name: file}).metrics_file) == file
+
+
+def test_the_alerts_of_the_page_are_about_metrics_that_there_are(database: Database, store: Store) -> None:
+    name = "tests/test_metrics.py::test_the_alerts_of_the_page_are_about_metrics_that_there_are"
+    (block,) = pages.checked_by(name)
+    end(database, 1, outcome="failed")
+    insert_runs(database, 1, "report")
+    insert_ticks(database, "alpha")
+    there_are = {series for series, _ in samples(metrics.everything(store))}
+    rules = yaml.safe_load(block.text)["groups"][0]["rules"]
+    asked = {each for rule in rules for each in re.findall(r"jobrunner_\w+", rule["expr"])}
+    assert len(asked) == len(rules)
+    assert asked <= there_are
+    page = (pages.ROOT / "docs" / "monitoring.md").read_text()
+    shown = set(re.findall(r"^\| `(jobrunner_\w+)` \|", page, re.MULTILINE))
+    assert shown == {re.sub(r"_(bucket|sum|count)$", "", each) for each in there_are}

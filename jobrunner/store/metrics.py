@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from jobrunner.store import findings, tallies
 from jobrunner.store.connection import Connection
@@ -12,11 +12,11 @@ from jobrunner.store.findings import DueType, HostTick
 from jobrunner.store.statement import Prepared
 from jobrunner.store.tallies import Key, Tally
 
-_TURN = timedelta(minutes=5)
+# Three times as long as an idle host may be silent.
+_TURN = timedelta(minutes=15)
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """The numbers of the whole database: all ends ever, and what is due and running now."""
 
     ends: Mapping[Key, Tally]
@@ -27,7 +27,7 @@ class Numbers:
 def take_turn(connection: Connection, host: str) -> bool:
     """Whether this host writes the numbers of the database. Expects a write transaction.
 
-    One host has the turn until it did not take it again for five minutes, so that the sum over all hosts is right.
+    One host has the turn until it did not take it again for a quarter of an hour. So the sum over all hosts is right.
     """
     seconds = _TURN.total_seconds()
     values = {"own_host": host, "before": -seconds, "after": seconds}

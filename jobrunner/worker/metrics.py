@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 
 from jobrunner.lifecycle import FINISHED
@@ -222,7 +221,7 @@ def write_after_idle_tick(config: Config, log: Log | PlainLog | None) -> None:
 
 def _replace(file: Path, content: str) -> None:
     # node_exporter reads only names that end in .prom, and runs as another user.
-    temporary = file.with_name(f".{file.name}.{token_hex(4)}.tmp")
+    temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "x", encoding="utf-8") as stream:
             os.fchmod(stream.fileno(), 0o644)
