@@ -65,7 +65,7 @@ def _is_tick_abandoned(folder: Path) -> bool:
 
 
 def _is_old(metrics: Path) -> bool:
-    """Whether an idle tick should write the metrics: every five minutes. To import what writes them doubles its work."""
+    """Whether an idle tick should write the metrics, every five minutes. To import what does it doubles its work."""
     from jobrunner import clock
 
     try:
