@@ -22,7 +22,7 @@ MOST_COUNTED = 10_000
 _CLOCK_STEP = timedelta(minutes=1)
 _HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
 _DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
-_UNCERTAIN_EFFECTS = Prepared("findings.uncertain_effects")
+_UNCERTAIN_EFFECTS, _KNOWN_TYPES = Prepared("findings.uncertain_effects"), Prepared("findings.known_types")
 _BROKEN_DEFINITIONS, _OLD_PAUSES = Prepared("findings.broken_definitions"), Prepared("findings.old_pauses")
 
 
@@ -106,6 +106,13 @@ class OldPause(NamedTuple):
     paused_at: datetime
 
 
+class KnownTypes(NamedTuple):
+    """What the ticks of a host can run. A host may have several kinds of ticks."""
+
+    host: str
+    types: frozenset[str]
+
+
 class Facts(NamedTuple):
     """All of them, read at one instant of the database's clock."""
 
@@ -118,6 +125,7 @@ class Facts(NamedTuple):
     uncertain: UncertainEffects
     broken: list[BrokenDefinition]
     pauses: list[OldPause]
+    known: list[KnownTypes]
 
 
 class Limits(NamedTuple):
@@ -152,7 +160,13 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
         broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=_CLOCK_STEP)],
         pauses=[OldPause(**row) for row in rows(_OLD_PAUSES, before=-limits.paused_for)],
+        known=[KnownTypes(row["host"], _can_run(row)) for row in rows(_KNOWN_TYPES)],
     )
+
+
+def _can_run(row: dict[str, Any]) -> frozenset[str]:
+    types = frozenset(row["can_run"])
+    return types & frozenset(row["types"].split(",")) if row["types"] else types
 
 
 def last_ticks(connection: Connection) -> list[HostTick]:

@@ -1798,6 +1798,13 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.known_types', ()): (
+        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.can_run
+FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host""",
+        {},
+        {},
+        (('host', None), ('types', None), ('can_run', 'json')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
 FROM jobrunner_schema.job_pauses

@@ -1785,6 +1785,13 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.known_types', ()): (
+        """SELECT job_hosts.host, job_hosts.types, job_hosts.can_run
+FROM job_hosts ORDER BY job_hosts.host""",
+        {},
+        {},
+        (('host', None), ('types', None), ('can_run', 'json')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
 FROM job_pauses
