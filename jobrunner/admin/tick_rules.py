@@ -70,8 +70,8 @@ def killed_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             "killed_ticks",
             Severity.WARNING,
             f"{number_of(count, 'tick')} did not end in the last hour on"
-            f" {listed_few([each.host for each in facts.killed])}: killed, or the host went down; the last one started on"
-            f" {last.host} at {at(last.last_at)}",
+            f" {listed_few([each.host for each in facts.killed])}: killed, or the host went down; the last one started"
+            f" on {last.host} at {at(last.last_at)}",
             "journalctl --since -1h --grep 'killed process|oom'",
         )
 
