@@ -90,10 +90,17 @@ class PlainLog:
 
     def info(self, event: str, **fields: Any) -> None:
         """A step of normal work."""
-        line: MutableMapping[str, Any] = {**fields, "event": event, "level": "info"}
+        self._write("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Something is wrong, and the tick goes on."""
+        self._write("warning", event, fields)
+
+    def _write(self, level: str, event: str, fields: dict[str, Any]) -> None:
+        line: MutableMapping[str, Any] = {**fields, "event": event, "level": level}
         for process in (_stamp, _clean):
-            line = process(None, "info", line)
-        self._stream.write(_render_json(None, "info", line) + "\n")
+            line = process(None, level, line)
+        self._stream.write(_render_json(None, level, line) + "\n")
         self._stream.flush()
 
 

@@ -50,6 +50,7 @@ OPTIONS = {
     "pause": ["--type", "--host", "--all", "--reason", "--list", "--json"],
     "resume": ["--type", "--host", "--all", "--reason"],
     "stats": ["TYPE", "--since", "--json"],
+    "metrics": ["--output"],
     "health": ["--only", "--json"],
     "dev": [],
     "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness import Commands, Database, pages
+from harness import Commands, Database, pages, postgresql_only
 from harness.at_work import running
 from harness.commands import COMMAND
 from harness.invariants import insert_runs
@@ -22,7 +22,7 @@ from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
-TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects", "job_pauses")
+TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects", "job_pauses", "job_hosts")
 Plant = Callable[[Database], object]
 
 
@@ -76,6 +76,13 @@ def ended_since_hours(database: Database, count: int) -> None:
         database.execute(f"INSERT INTO job_attempts ({', '.join(row)}) VALUES ({marks})", row.values())
 
 
+def report(database: Database, host: str, *types: str) -> None:
+    row = {"id": host, "host": host, "application": "", "types": "", "digest": "d", "settings": {}, "database": "d"}
+    row |= {"can_run": {each: {} for each in types}, "boot": "b", "last_boot": "b", "reported_at": database.now()}
+    marks = ", ".join("?" * len(row))
+    database.execute(f"INSERT INTO job_hosts ({', '.join(row)}) VALUES ({marks})", row.values())
+
+
 # The name of the finding and words of its sentence, or None where nothing is wrong.
 CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
     "all is well": (lambda _: None, None),
@@ -123,6 +130,32 @@ CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
     "runs are overdue": (
         lambda database: old_runs(database, 2, 20 * MINUTE),
         {"overdue": "due and not started: 2 runs of report for 20m"},
+    ),
+    "no host has a handler": (
+        lambda database: (report(database, "alpha", "pay", "mail"), old_runs(database, 2, 20 * MINUTE)),
+        {"unknown_types": "no host that ticks has a handler: 2 runs of report for 20m; alpha knows 2 types; look at"},
+    ),
+    "cron's environment lacks the handlers": (
+        lambda database: (report(database, "alpha"), old_runs(database, 2, 3 * MINUTE)),
+        {"unknown_types": "2 runs of report for 3m; alpha knows no types at all; look at JOBRUNNER_IMPORT"},
+    ),
+    "only a host that is gone has a handler": (
+        lambda database: (
+            report(database, "alpha"),
+            report(database, "beta", "report"),
+            insert_ticks(database, "beta", 2 * DAY),
+            old_runs(database, 1, 3 * MINUTE),
+        ),
+        {"unknown_types": "1 run of report for 3m; alpha knows no types at all"},
+    ),
+    "another host has a handler": (
+        lambda database: (
+            report(database, "alpha"),
+            report(database, "beta", "report"),
+            insert_ticks(database, "beta"),
+            old_runs(database, 1, 3 * MINUTE),
+        ),
+        None,
     ),
     "runs wait for a retry, not for a tick": (
         lambda database: insert_runs(database, 2, "report", run_at=database.now() + HOUR, created_at=database.now()),
@@ -307,3 +340,21 @@ def test_status_says_first_what_is_wrong(jobrunner: Commands, database: Database
     assert second.startswith("CRITICAL   no tick has started for 1d11h on any host: the last one was on alpha at 20")
     assert third.startswith("WARNING    1 run died in the last hour: 1 of report; jobrunner show ")
     assert [each["name"] for each in jobrunner.status()["findings"]] == ["ticks_stopped", "dead"]
+
+
+def test_cron_without_the_handlers_is_told_although_its_ticks_end_well(jobrunner: Commands, database: Database) -> None:
+    old_runs(database, 1, HOUR, "echo")
+    jobrunner.tick(env={"JOBRUNNER_IMPORT": None})
+    (line,) = jobrunner("health", check=False).stdout.splitlines()
+    assert line.startswith("CRITICAL unknown_types: due, and no host that ticks has a handler: 1 run of echo for 1h")
+    assert "knows no types at all; look at JOBRUNNER_IMPORT" in line
+    jobrunner.tick()
+    assert jobrunner("health").returncode == 0
+
+
+@postgresql_only
+def test_a_host_whose_clock_is_wrong_is_told(jobrunner: Commands, database: Database) -> None:
+    database.move_clock(HOUR)
+    jobrunner.tick()
+    (line,) = jobrunner("health", check=False).stdout.splitlines()
+    assert re.match(r"WARNING clock_skew: the clock of this host is (1h|59m\d+s) behind that of the database", line)

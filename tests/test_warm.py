@@ -31,6 +31,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "metrics",
     "health --only uncertain_effects",
     "effects list",
     "logs 3",

@@ -19,7 +19,9 @@ CREATE TABLE {schema}job_state (
   clock_offset {key} NOT NULL DEFAULT 0,
   counted_to {key} NOT NULL DEFAULT 0,
   counting_to {key} NOT NULL DEFAULT 0,
-  counting_after {key}
+  counting_after {key},
+  metrics_host VARCHAR(255),
+  metrics_at {time}
 ){storage};
 INSERT INTO {schema}job_state (id, oldest_code) VALUES (1, 1);
 CREATE TABLE {schema}job_definitions (

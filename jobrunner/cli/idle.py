@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jobrunner.worker.processes import TickProcesses
 
 _PATHS = ("--env-file", "--config", "--log-file")
+# Less than five minutes, because no tick comes at the very second.
+_METRICS_STAY_SECONDS = 280.0
 _SETTINGS = ("--budget", "--grace", "--concurrency", "--batch")
 
 _is_due: Config | None = None
@@ -60,6 +62,17 @@ def _is_tick_abandoned(folder: Path) -> bool:
     from jobrunner.children import begun_page
 
     return begun_page.is_any_abandoned(folder)
+
+
+def _is_old(metrics: Path) -> bool:
+    """Whether an idle tick should write the metrics, every five minutes. To import what does it doubles its work."""
+    from jobrunner import clock
+
+    try:
+        age = clock.utc_now().timestamp() - metrics.stat().st_mtime
+    except OSError:
+        return True
+    return not 0 <= age < _METRICS_STAY_SECONDS
 
 
 def _parse(words: Sequence[str]) -> dict[str, str] | None:
@@ -111,6 +124,10 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))
+    if config.metrics_file is not None and _is_old(config.metrics_file):
+        from jobrunner.worker import metrics
+
+        metrics.write_after_idle_tick(config, log)
     if config.notify is not None and config.notify.tick_ping is not None:
         from jobrunner.notify import pings
 

@@ -21,6 +21,7 @@ _MODULES = {
     "status": "status",
     "stats": "stats",
     "health": "health",
+    "metrics": "metrics",
     "apply": "apply",
     "dev": "dev",
     "web": "web",

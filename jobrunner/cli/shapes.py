@@ -20,11 +20,21 @@ VERSION = 1
 """A program that reads one version can read all its outputs. A new field is no new version; what it reads stays."""
 
 
+class Finding(TypedDict):
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
+
+    name: str
+    severity: Literal["critical", "warning"]
+    sentence: str
+    remedy: str
+
+
 @dataclass(frozen=True)
 class Status(State):
     """The state of everything, of which database, and what is wrong with the handlers and the state of this host."""
 
     database: str
+    findings: list[Finding]
     handlers_problem: str | None
     state_problem: str | None
 
@@ -34,15 +44,6 @@ class Schedule(ShownDefinition):
     """A schedule with its newest runs and events, and what its expression means in words."""
 
     in_words: str | None
-
-
-class Finding(TypedDict):
-    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
-
-    name: str
-    severity: Literal["critical", "warning"]
-    sentence: str
-    remedy: str
 
 
 class Health(TypedDict):

@@ -56,6 +56,7 @@ class Config(NamedTuple):
     strict: bool
     log: Path | None
     state_dir: Path | None
+    metrics_file: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
     health: Thresholds
@@ -97,6 +98,7 @@ def load_with_origins(
         strict=reader.switch("strict"),
         log=reader.path("log"),
         state_dir=reader.path("state_dir"),
+        metrics_file=reader.path("metrics_file"),
         payload_limit=_payload_limit(reader),
         keep={
             "succeeded": reader.duration("keep_succeeded", "7d"),

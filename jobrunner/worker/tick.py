@@ -94,6 +94,10 @@ class Tick:
             problem = internal_error(self._context.log, "tick", error, "this tick, and its runs were returned")
         count_ends(self._context)
         self._close(tick_id, problem)
+        if context.config.metrics_file is not None:
+            from jobrunner.worker import metrics
+
+            metrics.write_after_tick(context.config, context.database, context.log)
         # Last, because a receiver may take its time.
         if self._context.pinging is not None:
             self._context.pinging.tick_ended(problem)

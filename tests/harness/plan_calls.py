@@ -35,6 +35,7 @@ from jobrunner.store import (
     limits,
     listen,
     notices,
+    metrics,
     overlap,
     raw_driver,
     retention,
@@ -194,6 +195,8 @@ IDLE: dict[str, Call] = {
     "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
+    "metrics.take_turn": lambda connection: metrics.take_turn(connection, OWNER.host),
+    "metrics.last_ticks": metrics.last_ticks,
     "findings.facts": lambda connection: findings.facts(
         connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
     ),
@@ -293,6 +296,8 @@ PEOPLE = {
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",
     "tallies.now": "the clock, no table",
+    **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
+    "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),

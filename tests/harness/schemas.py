@@ -20,6 +20,7 @@ WITH_A_SCHEMA = [
     ["errors"],
     ["stats"],
     ["health"],
+    ["metrics"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],

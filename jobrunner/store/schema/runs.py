@@ -40,6 +40,9 @@ job_state = Table(
     Column("counted_to", BigKey, nullable=False, server_default="0"),
     Column("counting_to", BigKey, nullable=False, server_default="0"),
     Column("counting_after", BigKey),
+    # Which host writes the metrics of the whole database, and when it last did: see metrics.py.
+    Column("metrics_host", short_text(255)),
+    Column("metrics_at", UtcTime),
 )
 
 job_definitions = Table(

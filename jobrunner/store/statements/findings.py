@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.store.dialect.values import UtcTime, later, now
-from jobrunner.store.schema import job_definitions, job_effects, job_pauses, job_runs, job_ticks
+from jobrunner.store.schema import job_definitions, job_effects, job_hosts, job_pauses, job_runs, job_ticks
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.statements.effects import IS_OPEN, is_in_progress
 from jobrunner.store.statements.holding import RUNNING
@@ -170,6 +170,12 @@ def old_pauses() -> Select[Any]:
     found = select(columns.kind, columns.name, columns.actor, columns.reason, columns.paused_at)
     is_old = columns.paused_at < later(bindparam("before", type_=Float))
     return found.where(is_old).order_by(columns.paused_at).limit(_MOST)
+
+
+def known_types() -> Select[Any]:
+    """What the ticks of each host can run by their last report, and the types that they are limited to."""
+    columns = job_hosts.c
+    return select(columns.host, columns.types, columns.can_run).order_by(columns.host)
 
 
 def _count(found: Subquery) -> ScalarSelect[int]:

@@ -1,0 +1,89 @@
+"""The rules about hosts, their ticks and clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobrunner.admin.finding import Finding, Severity, age, at, finding, listed_few, number_of, ticking
+from jobrunner.durations import format_duration
+from jobrunner.settings.health import Thresholds
+from jobrunner.store.findings import Facts
+from jobrunner.text import one_line
+
+_AGAIN = 2
+
+
+def ticks_stopped(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    """No host ticks, or one of them does not.
+
+    A host that ticks no more is told until it is ``host_gone``: then it was taken out of service. A host with fewer
+    than three ticks never had a crontab line: such are the pods of a Kubernetes CronJob, each with its own name.
+    """
+    if not facts.hosts:
+        yield finding(
+            "ticks_stopped",
+            Severity.CRITICAL,
+            "no tick has ever started on this database: no crontab line calls `jobrunner tick`, or it uses another one",
+            "crontab -l",
+        )
+        return
+    last = max(facts.hosts, key=lambda each: each.started_at)
+    if facts.at - last.started_at >= limits.tick_age:
+        yield finding(
+            "ticks_stopped",
+            Severity.CRITICAL,
+            f"no tick has started for {age(facts, last.started_at)} on any host: the last one was on {last.host} at"
+            f" {at(last.started_at)}; look at cron there",
+            "crontab -l",
+        )
+        return
+    missing = [
+        each
+        for each in facts.hosts
+        if limits.tick_age <= facts.at - each.started_at < limits.host_gone and each.ticks > _AGAIN
+    ]
+    if missing:
+        listed = listed_few([f"{each.host} for {age(facts, each.started_at)}" for each in missing])
+        yield finding(
+            "host_stopped",
+            Severity.WARNING,
+            f"no tick has started on {listed}, while other hosts tick; a host that was taken out of service is told"
+            f" for {format_duration(limits.host_gone)}",
+            "crontab -l",
+        )
+
+
+def failing_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    failing = [each for each in ticking(facts, limits) if each.error is not None]
+    if failing:
+        errors = listed_few([f"{each.host}: {one_line(str(each.error), 120)}" for each in failing])
+        yield finding(
+            "failing_ticks", Severity.CRITICAL, f"the last tick ended with an error on {errors}", "jobrunner tick -v"
+        )
+
+
+def killed_ticks(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    count = sum(each.ticks for each in facts.killed)
+    if count > limits.killed_ticks:
+        last = max(facts.killed, key=lambda each: each.last_at)
+        yield finding(
+            "killed_ticks",
+            Severity.WARNING,
+            f"{number_of(count, 'tick')} did not end in the last hour on"
+            f" {listed_few([each.host for each in facts.killed])}: killed, or the host went down; the last one started"
+            f" on {last.host} at {at(last.last_at)}",
+            "journalctl --since -1h --grep 'killed process|oom'",
+        )
+
+
+def clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    ahead = [each for each in facts.hosts if each.started_at - facts.at > limits.clock_skew]
+    if ahead:
+        first = max(ahead, key=lambda each: each.started_at)
+        yield finding(
+            "clock_skew",
+            Severity.CRITICAL,
+            f"the clock of the database was {format_duration(first.started_at - facts.at)} ahead when {first.host}"
+            " ticked: what was planned then comes late",
+            "timedatectl status",
+        )
