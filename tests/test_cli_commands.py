@@ -35,6 +35,8 @@ OPTIONS = {
     "health": ["--only", "--json"],
     "dev": [],
     "doctor": ["--json", "--no-crontab"],
+    "prune": ["--dry-run", "--json"],
+    "archive": ["FILE", "--before", "--type", "--keep", "--finish", "--restore"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

@@ -19,6 +19,7 @@ _MODULES = {
     "health": "health",
     "apply": "apply",
     "dev": "dev",
+    **dict.fromkeys(("prune", "archive"), "keep"),
     "doctor": "doctor",
     "effects": "effects",
     "schedule": "schedule.group",

@@ -263,6 +263,11 @@ PEOPLE = {
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
     "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
+    "retention.delete_runs": "what prune and an archive call",
+    **dict.fromkeys(
+        ("archive.delete", "archive.read", "archive.restore", "retention.count_old"),
+        "a person's command: reads old runs in the order of their ends, and writes them by their ids",
+    ),
     **dict.fromkeys(
         (
             "inspection.clock",

@@ -2228,15 +2228,36 @@ WHERE jobrunner_schema.job_events.at < (jobrunner_schema.jobrunner_now() + make_
         {},
         (('id', None),),
     ),
-    ('retention.old_runs', ()): (
-        """SELECT jobrunner_schema.job_runs.id
+    ('retention.old_runs', ('every',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) ORDER BY jobrunner_schema.job_runs.finished_at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
-        {'given': (('id', None),)},
-        (('id', None),),
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('type',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('others',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type TEXT)) AS types)) ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {'after': 'instant', 'given': (('id', None),), 'types': (('job_type', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
         """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now

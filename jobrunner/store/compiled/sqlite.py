@@ -2201,15 +2201,36 @@ WHERE job_events.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) 
         {},
         (('id', None),),
     ),
-    ('retention.old_runs', ()): (
-        """SELECT job_runs.id
+    ('retention.old_runs', ('every',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.id NOT IN (SELECT given.id
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_runs.finished_at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
-        {'given': (('id', None),)},
-        (('id', None),),
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('type',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND job_runs.job_type = :of_type ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('others',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND (job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types)) AS types)) ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'after': 'instant', 'given': (('id', None),), 'types': (('job_type', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
         """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
