@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import click
 
 from jobrunner.cli import options, streams
-from jobrunner.text import iso_instant, visible, visible_block
+from jobrunner.text import plain, visible, visible_block
 
 
 def on_terminal() -> bool:
@@ -36,12 +35,12 @@ def done(text: object) -> None:
 
 def echo_json(value: object) -> None:
     """Print one JSON document. Instants are in ISO 8601, in UTC; a record is an object with its fields in order."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
+    click.echo(json.dumps(value, default=plain, ensure_ascii=True, indent=2))
 
 
 def json_line(value: object) -> str:
     """One JSON document on one line."""
-    return json.dumps(value, default=_plain, ensure_ascii=True)
+    return json.dumps(value, default=plain, ensure_ascii=True)
 
 
 def instant(value: datetime | None) -> str:
@@ -117,20 +116,66 @@ def block(text: str, indent: str = "") -> None:
             click.echo(f"{indent}{each}".rstrip())
 
 
+@contextmanager
+def changing_line() -> Iterator[Callable[[str, float, float | None, str], None]]:
+    """A line that changes while something goes on: what it is, how much is done, of how much, and a message.
+
+    On a terminal it is drawn in place, with a bar if there is a total. Elsewhere each change is a line of its own.
+    """
+    if on_terminal():
+        from jobrunner.cli import terminal
+
+        with terminal.changing_line(sys.stdout) as show:
+            yield show
+        return
+    last = ""
+
+    def print_changes(what: str, done: float, total: float | None, message: str) -> None:
+        nonlocal last
+        amount = "" if total is None else f"{done:g}/{total:g}"
+        words = "  ".join(filter(None, (what, amount, visible(message))))
+        if words != last:
+            last = words
+            click.echo(visible(words))
+            sys.stdout.flush()
+
+    yield print_changes
+
+
+@contextmanager
+def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+    """How far a long command of our own is: call the function with how many more are done.
+
+    It is drawn on stderr if that is a terminal, and not at all otherwise. It leaves no line behind.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from jobrunner.cli import terminal
+
+    done = 0
+    with terminal.changing_line(sys.stderr, leaves_no_line=True) as show:
+
+        def advance(more: int) -> None:
+            nonlocal done
+            done += more
+            show(what, done, total, "" if total is not None else f"{done} done")
+
+        advance(0)
+        yield advance
+
+
+def redraw(show: Callable[[], None], *, is_first: bool) -> None:
+    """Show a whole screen in place of the one before. Only for a terminal."""
+    from jobrunner.cli import terminal
+
+    terminal.redraw(show, is_first=is_first)
+
+
 def text_of(value: object) -> str:
     """A value as text for people."""
     if value is None or isinstance(value, datetime):
         return instant(value)
     if isinstance(value, dict | list):
-        return json.dumps(value, default=_plain, ensure_ascii=False)
+        return json.dumps(value, default=plain, ensure_ascii=False)
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso_instant(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if is_dataclass(value):
-        return vars(value)
-    raise TypeError(type(value).__name__)

@@ -21,6 +21,8 @@ WITH_A_SCHEMA = [
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],
+    ["logs", "1"],
+    ["watch", "1"],
     ["retry", "1"],
     ["cancel", "1"],
     ["discard", "1", "--reason", "x"],
