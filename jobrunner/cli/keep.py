@@ -32,7 +32,7 @@ def prune(dry_run: bool, as_json: bool) -> None:
     found, kept = (pruning.old(database, config), {}) if dry_run else pruning.prune(database, config)
     if as_json:
         rows = [each._asdict() for each in found]
-        render.echo_json({"version": 1, "is_dry_run": dry_run, "rows": rows, "kept": sorted(kept)})
+        render.echo_json({"is_dry_run": dry_run, "rows": rows, "kept": sorted(kept)})
         return
     render.line("to delete" if dry_run else "deleted")
     if found:

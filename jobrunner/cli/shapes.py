@@ -148,6 +148,22 @@ class FilledSlot(TypedDict):
     run_id: int | None
 
 
+class OldRows(TypedDict):
+    """A number of rows. ``what`` is the status of the runs of a type, or ``ticks`` or ``events``."""
+
+    what: str
+    job_type: str | None
+    rows: int
+
+
+class Pruned(TypedDict):
+    """What was deleted, or with ``is_dry_run`` would be; and the runs that the database refuses to delete."""
+
+    is_dry_run: bool
+    rows: list[OldRows]
+    kept: list[int]
+
+
 SHAPES: dict[str, Any] = {
     "apply --json": Applied,
     "doctor --json": Report,
@@ -157,6 +173,7 @@ SHAPES: dict[str, Any] = {
     "health --json": Health,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
+    "prune --json": Pruned,
     "runs --json": Page,
     "runs --jsonl": SelectedRun,
     "schedule backfill --json": list[FilledSlot],
