@@ -22,9 +22,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Status(State):
-    """The state of everything, of which database, and what is wrong with the handlers and the state of this host."""
+    """The state of everything, of which database, and what is wrong, the worst first, also on this host."""
 
     database: str
+    findings: list[Finding]
     handlers_problem: str | None
     state_problem: str | None
 
