@@ -32,8 +32,9 @@ POINTS = (
 )
 """In the order in which a tick hits them."""
 
-COMMAND_POINTS = ("command.settings_loaded", "change.before_commit")
-"""When a command has loaded its settings; and when a command has written all changes of a schedule, before COMMIT."""
+COMMAND_POINTS = ("command.settings_loaded", "bulk.committed", "change.before_commit")
+"""When a command has loaded its settings; when a batch of a change of many runs is committed; and when a command has
+written all changes of a schedule, before COMMIT."""
 
 ARCHIVE_POINTS = ("archive.before_link", "archive.written", "archive.before_commit", "archive.deleted")
 """When the file is on the disk under a temporary name; under its own; and around the deletion of each batch."""
