@@ -36,6 +36,9 @@ COMMAND_POINTS = ("command.settings_loaded", "bulk.committed", "change.before_co
 """When a command has loaded its settings; when a batch of a change of many runs is committed; and when a command has
 written all changes of a schedule, before COMMIT."""
 
+ARCHIVE_POINTS = ("archive.before_link", "archive.written", "archive.before_commit", "archive.deleted")
+"""When the file is on the disk under a temporary name; under its own; and around the deletion of each batch."""
+
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 """They cannot cut: a child has no connection to the database."""
 

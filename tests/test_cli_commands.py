@@ -55,6 +55,8 @@ OPTIONS = {
     "dev": [],
     "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],
     "doctor": ["--json", "--no-crontab"],
+    "prune": ["--dry-run", "--json"],
+    "archive": ["FILE", "--before", "--type", "--keep", "--finish", "--restore"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],
     "completion": ["bash", "zsh", "fish"],

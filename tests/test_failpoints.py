@@ -13,7 +13,14 @@ import jobrunner as package
 from harness import App, Commands, Database, wait_for
 from harness.fault_scene import FaultScene
 from harness.invariants import assert_consistent, insert_runs, outcomes, statuses
-from jobrunner.failpoints import CHILD_POINTS, COMMAND_POINTS, EFFECT_POINTS, NOTICE_POINTS, POINTS
+from jobrunner.failpoints import (
+    ARCHIVE_POINTS,
+    CHILD_POINTS,
+    COMMAND_POINTS,
+    EFFECT_POINTS,
+    NOTICE_POINTS,
+    POINTS,
+)
 
 # What a cut before the drain costs is this tick; the next one comes in a minute.
 BEFORE_THE_DRAIN = ("tick.opened", "recover.", "deadline.", "expand.", "prune.")
@@ -113,6 +120,7 @@ def test_fault_matrix_has_every_failpoint_of_the_code() -> None:
     Those of commands are crossed in test_schedule_failpoints.py and test_internal_errors.py, those of effects in
     test_effects_crashes.py, those of hooks in test_notices.py.
     """
-    assert set(reached_in_the_code()) == {*POINTS, *CHILD_POINTS, *COMMAND_POINTS, *EFFECT_POINTS, *NOTICE_POINTS}
+    beside = {*CHILD_POINTS, *COMMAND_POINTS, *ARCHIVE_POINTS, *EFFECT_POINTS, *NOTICE_POINTS}
+    assert set(reached_in_the_code()) == {*POINTS, *beside}
     wanted = {(point, action) for point in POINTS for action in ("kill", "cut")}
     assert set(CASES) == wanted | {(point, "kill") for point in CHILD_POINTS}

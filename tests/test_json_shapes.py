@@ -26,6 +26,7 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "health --json": ("health --json", "health --json"),
     "jobs --json": ("jobs --json", "jobs --json"),
     "pause --json": ("pause --list --json", "pause --list --json"),
+    "prune --json": ("prune --json", "prune --dry-run --json"),
     "runs --json": ("runs --json", "runs --json --limit 3"),
     "runs --jsonl": ("runs --jsonl", "runs --jsonl"),
     "schedule backfill --json": (None, f"{BACKFILL} --again --dry-run --json"),

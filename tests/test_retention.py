@@ -1,5 +1,6 @@
 """What is deleted, and when, and what is never deleted."""
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -22,7 +23,7 @@ def tick(jobrunner: Commands, **env: str) -> None:
     jobrunner.tick(env=KEEP_DAYS | env)
 
 
-def insert(database: Database, status: str, age: timedelta) -> int:
+def insert(database: Database, status: str, age: timedelta, job_type: str = "echo") -> int:
     """A run that has this status for so long, with one attempt. A finished one; or one that has its time ahead."""
     at, later = database.now() - age, database.now() + 1000 * DAY
     is_finished = status in ("succeeded", "cancelled", "dead")
@@ -33,7 +34,7 @@ def insert(database: Database, status: str, age: timedelta) -> int:
     if status == "running":
         row |= {"locked_by": "o", "host": "h", "lease_token": "t"}
         row["locked_until"] = database.now() + timedelta(minutes=9)
-    run_id = queue(database, "echo", **row)
+    run_id = queue(database, job_type, **row)
     database.execute(
         "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
         " outcome) VALUES (?, 1, 1, 'a', 'o', 'h', ?, ?, 'failed')",
@@ -59,6 +60,30 @@ def test_each_status_is_pruned_after_its_own_time(jobrunner: Commands, database:
     kept = present(database, ids.values())
     expected = {key for key in ids if key[1] <= KEEP[key[0].upper()]}
     assert {key for key, run_id in ids.items() if run_id in kept} == expected
+
+
+def test_type_with_a_retention_of_its_own_is_kept_for_that_time(jobrunner: Commands, database: Database) -> None:
+    """Its dead runs for the longer time: a person must look at them. `prune` counts and deletes what a tick would."""
+    env = {**KEEP_DAYS, "JOBRUNNER_KEEP_TYPES": "brief=1d, audit=30d"}
+    ids = {
+        (job_type, status, age): insert(database, status, age * DAY - timedelta(minutes=5), job_type)
+        for job_type in ("echo", "brief", "audit")
+        for status in ("succeeded", "dead")
+        for age in (1, 2, 3, 7, 30, 31)
+    }
+    keep_days = {"brief": {"succeeded": 1, "dead": 6}, "audit": dict.fromkeys(("succeeded", "dead"), 30)}
+    expected = {key for key in ids if key[2] <= keep_days.get(key[0], {"succeeded": 2, "dead": 6})[key[1]]}
+    gone = Counter((job_type, status) for job_type, status, _ in ids.keys() - expected)
+    counted = jobrunner("prune", "--dry-run", "--json", env=env).json()
+    assert {(row["job_type"], row["what"]): row["rows"] for row in counted["rows"]} == gone
+    assert present(database, ids.values()) == set(ids.values())
+    if database.name == "sqlite":
+        tick(jobrunner, JOBRUNNER_KEEP_TYPES=env["JOBRUNNER_KEEP_TYPES"])
+    else:
+        assert jobrunner("prune", "--json", env=env).json()["rows"] == counted["rows"]
+    kept = present(database, ids.values())
+    assert {key for key, run_id in ids.items() if run_id in kept} == expected
+    assert jobrunner("prune", env=env).stdout == "deleted\nnothing\n"
 
 
 def test_a_run_that_is_not_finished_is_never_deleted(jobrunner: Commands, database: Database) -> None:

@@ -45,6 +45,8 @@ TABLE = [
     "pause --type echo --reason tired",
     "resume --type echo",
     "completion bash",
+    "prune --dry-run",
+    "archive --restore /nowhere/runs.jsonl",
     "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(

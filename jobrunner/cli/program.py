@@ -24,6 +24,7 @@ _MODULES = {
     "metrics": "metrics",
     "apply": "apply",
     "dev": "dev",
+    **dict.fromkeys(("prune", "archive"), "keep"),
     "web": "web",
     "doctor": "doctor",
     "effects": "effects",

@@ -31,7 +31,7 @@ class Finding(TypedDict):
 
 @dataclass(frozen=True)
 class Status(State):
-    """The state of everything, of which database, and what is wrong with the handlers and the state of this host."""
+    """The state of everything, of which database, and what is wrong, the worst first, also on this host."""
 
     database: str
     findings: list[Finding]
@@ -149,6 +149,22 @@ class FilledSlot(TypedDict):
     run_id: int | None
 
 
+class OldRows(TypedDict):
+    """A number of rows. ``what`` is the status of the runs of a type, or ``ticks`` or ``events``."""
+
+    what: str
+    job_type: str | None
+    rows: int
+
+
+class Pruned(TypedDict):
+    """What was deleted, or with ``is_dry_run`` would be; and the runs that the database refuses to delete."""
+
+    is_dry_run: bool
+    rows: list[OldRows]
+    kept: list[int]
+
+
 SHAPES: dict[str, Any] = {
     "apply --json": Applied,
     "doctor --json": Report,
@@ -158,6 +174,7 @@ SHAPES: dict[str, Any] = {
     "health --json": Health,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
+    "prune --json": Pruned,
     "runs --json": Page,
     "runs --jsonl": SelectedRun,
     "schedule backfill --json": list[FilledSlot],

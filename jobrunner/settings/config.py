@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobrunner.errors import ConfigurationError, UsageError
 from jobrunner.jobs import payload
+from jobrunner.names import check_job_type
 from jobrunner.settings import health, state_folder
 from jobrunner.settings.health import Thresholds
 from jobrunner.settings.reader import SettingsReader
@@ -59,6 +60,7 @@ class Config(NamedTuple):
     metrics_file: Path | None
     payload_limit: int
     keep: Mapping[str, timedelta]
+    keep_types: Mapping[str, timedelta]
     health: Thresholds
 
 
@@ -107,6 +109,7 @@ def load_with_origins(
             "ticks": reader.duration("keep_ticks", "7d"),
             "events": reader.duration("keep_events", "365d"),
         },
+        keep_types=reader.durations("keep_types", check_job_type),
         health=health.read(reader),
     )
     reader.close()

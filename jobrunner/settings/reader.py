@@ -94,6 +94,21 @@ class SettingsReader:
 
         return self._parsed(name, parse, parse_duration(default))
 
+    def durations(self, name: str, check: Callable[[str], object]) -> Mapping[str, timedelta]:
+        """Durations by name: ``report=1d,audit=2h``, or a table of the configuration file. ``check`` refuses a name."""
+
+        def parse(text: str) -> Mapping[str, timedelta]:
+            found = {}
+            for part in text.split(","):
+                key, is_given, duration = part.rpartition("=")
+                if not is_given:
+                    raise UsageError(f"{part.strip()[:60]!r} is not NAME=DURATION")
+                check(key.strip())
+                found[key.strip()] = parse_duration(duration.strip())
+            return found
+
+        return self._parsed(name, parse, default={})
+
     def number(self, name: str, default: int, least: int, most: int) -> int:
         return self._parsed(name, partial(whole_number, least=least, most=most), default)
 
@@ -157,6 +172,8 @@ class SettingsReader:
         value = self._table.take_any(name)
         if isinstance(value, list) and name == "import" and all(isinstance(each, str) for each in value):
             return ",".join(value)
+        if isinstance(value, dict) and name == "keep_types" and all(isinstance(each, str) for each in value.values()):
+            return ",".join(f"{key}={each}" for key, each in value.items())
         if isinstance(value, bool) != (value is not None and name in self._switches):
             wanted = "true or false" if name in self._switches else "text or a number"
             raise self._filed_wrong(self._table.wrong(name, f"must be {wanted}"))

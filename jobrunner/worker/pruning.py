@@ -24,8 +24,16 @@ def prune(context: TickContext) -> None:
         pass
     batch = BatchSize(_MOST_PRUNED, context.config.lease, first=_FIRST_PRUNED)
     kept: set[int] = set()
+    positions: retention.Positions = {}
     while (began_at := clock.elapsed()) < ends_at:
-        work = partial(retention.prune, keep=context.config.keep, limit=batch.size, besides=frozenset(kept))
+        work = partial(
+            retention.prune,
+            keep=context.config.keep,
+            limit=batch.size,
+            besides=frozenset(kept),
+            types=context.config.keep_types,
+            after=positions,
+        )
         try:
             pruned = context.database.write(work)
         except Exception as error:
@@ -41,6 +49,7 @@ def prune(context: TickContext) -> None:
         if pruned.kept and not kept:
             context.log.warning("prune", result="kept", run_id=min(pruned.kept), error=pruned.reason)
         kept.update(pruned.kept)
+        positions = pruned.positions
         context.counts["kept"] = len(kept)
         if not pruned.deleted and not pruned.kept:
             return

@@ -301,6 +301,11 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
+    "retention.delete_runs": "what prune and an archive call",
+    **dict.fromkeys(
+        ("archive.delete", "archive.read", "archive.restore", "retention.count_old"),
+        "a person's command: reads old runs in the order of their ends, and writes them by their ids",
+    ),
     **dict.fromkeys(
         (
             "inspection.clock",

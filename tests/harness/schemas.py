@@ -46,6 +46,8 @@ WITH_A_SCHEMA = [
     ["schedule", "backfill", "n", "--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"],
     ["schedule", "next", "n"],
     ["apply"],
+    ["prune"],
+    ["archive", "--before", "1d", "/nowhere/runs.jsonl"],
     ["pause", "--list"],
     ["resume", "--all"],
 ]

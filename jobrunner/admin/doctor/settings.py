@@ -62,7 +62,11 @@ def _values(config: Config) -> Iterator[tuple[str, Any]]:
     given = config._asdict()
     yield "database_url", given.pop("database_url")
     yield "import", given["imports"]
-    yield from ((name, value) for name, value in given.items() if name not in _NO_SETTINGS)
+    for name, value in given.items():
+        if name not in _NO_SETTINGS:
+            # A group of settings is a tuple with names.
+            group = value._asdict() if hasattr(value, "_asdict") else None
+            yield from [(name, value)] if group is None else ((f"{name}_{key}", each) for key, each in group.items())
     yield from ((f"keep_{name}", value) for name, value in config.keep.items())
 
 
@@ -82,6 +86,8 @@ def _text(value: object) -> str:
         return format_duration(value)
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={_text(each)}" for key, each in value.items()) or "-"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return str(value)

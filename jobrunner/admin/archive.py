@@ -1,0 +1,181 @@
+"""Archives: ended runs as JSON lines in a file, deleted only once the file is on the disk, and put back from it.
+
+A line has a run and its attempts. JSON columns are in it as the database has them, so no number is rounded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from jobrunner import failpoints
+from jobrunner.errors import JobrunnerError, UsageError
+from jobrunner.lifecycle import FINISHED
+from jobrunner.store import archive, tallies
+from jobrunner.store.archive import INSTANTS, JSON_COLUMNS, Archived, Ended, Position
+from jobrunner.store.database import Database
+from jobrunner.text import iso_instant
+
+_HEAD = {"jobrunner_archive": 1}
+_BATCH = 500
+_LARGEST_LINE = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How many runs were deleted. ``changed`` were retried or are gone already; ``refused`` says why others stay."""
+
+    deleted: int
+    changed: int
+    refused: str | None
+
+
+def write(
+    database: Database,
+    before: datetime | timedelta,
+    job_types: Sequence[str],
+    file: Path,
+    report: Callable[[int], None],
+) -> int:
+    """Write the runs that ended before a time to a new file, and return how many. Raises UsageError if it exists.
+
+    The file appears under its name as a whole, when all of it is on the disk.
+    """
+    while database.write(tallies.fold):
+        pass
+    instant = database.read(tallies.now) - before if isinstance(before, timedelta) else before
+    temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
+    count = 0
+    try:
+        with _created(temporary) as stream:
+            stream.write(msgspec.json.encode(_HEAD | {"before": iso_instant(instant)}) + b"\n")
+            for archived in _read(database, instant, job_types):
+                stream.writelines(map(_line, archived))
+                count += len(archived)
+                report(count)
+            stream.flush()
+            os.fsync(stream.fileno())
+        failpoints.hit("archive.before_link")
+        if count:
+            os.link(temporary, file)
+    except FileExistsError:
+        raise UsageError(f"{file} exists; give a new name") from None
+    except OSError as error:
+        raise JobrunnerError(f"cannot write {file}: {error.strerror}; nothing was deleted") from None
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+    _synchronize(file.parent)
+    failpoints.hit("archive.written")
+    return count
+
+
+def _created(temporary: Path) -> BinaryIO:
+    return os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
+
+
+def _synchronize(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Iterator[list[Archived]]:
+    for status in FINISHED:
+        after: Position | None = None
+        while True:
+            runs, after = database.read(
+                lambda connection, status=status, after=after: archive.read(  # type: ignore[misc]
+                    connection, status, before, job_types, after, _BATCH
+                )
+            )
+            if after is None:
+                break
+            yield runs
+
+
+def _line(archived: Archived) -> bytes:
+    run = {name: _json(name, value) for name, value in archived.run.items()}
+    return msgspec.json.encode({"run": run, "attempts": archived.attempts}) + b"\n"
+
+
+def _json(name: str, value: Any) -> Any:
+    if name not in JSON_COLUMNS or value is None:
+        return value
+    # White space between the parts of a JSON text, where a line break may stand. In a string there can be none.
+    return msgspec.Raw(value.replace("\n", " ").replace("\r", " ").encode())
+
+
+def delete(database: Database, file: Path, report: Callable[[int], None]) -> Deleted:
+    """Delete the runs that the file holds and that have not changed since. It may be repeated."""
+    deleted = seen = 0
+    refused = None
+    for archived in _batches(file):
+        ended = [Ended(each.run["id"], each.run["status"], each.run["finished_at"]) for each in archived]
+        count, why = database.write(lambda connection, ended=ended: archive.delete(connection, ended))  # type: ignore[misc]
+        database.hit("archive.deleted")
+        deleted, seen, refused = deleted + count, seen + len(ended), refused or why
+        report(seen)
+    return Deleted(deleted, seen - deleted, refused)
+
+
+def restore(database: Database, file: Path, report: Callable[[int], None]) -> tuple[int, int]:
+    """Put the runs of the file back: how many, and how many were there already."""
+    restored = seen = 0
+    for archived in _batches(file):
+        restored += database.write(lambda connection, given=archived: archive.restore(connection, given))  # type: ignore[misc]
+        seen += len(archived)
+        report(seen)
+    return restored, seen - restored
+
+
+def _batches(file: Path) -> Iterator[list[Archived]]:
+    try:
+        with file.open("rb") as stream:
+            head = stream.readline(_LARGEST_LINE)
+            if _decoded(file, 1, head).get("jobrunner_archive") != msgspec.Raw(b"1"):
+                raise UsageError(f"{file} is no archive of jobrunner")
+            numbered = enumerate(iter(lambda: stream.readline(_LARGEST_LINE), b""), 2)
+            while batch := [_archived(file, number, line) for number, line in islice(numbered, _BATCH)]:
+                yield batch
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _decoded(file: Path, number: int, line: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{file}, line {number}: {error}; it is no archive of jobrunner, or was cut") from None
+
+
+def _archived(file: Path, number: int, line: bytes) -> Archived:
+    parts = _decoded(file, number, line)
+    try:
+        run = msgspec.json.decode(parts["run"], type=dict[str, msgspec.Raw])
+        attempts = msgspec.json.decode(parts["attempts"], type=list[dict[str, msgspec.Raw]])
+        return Archived(_values(run), [_values(each) for each in attempts])
+    except (KeyError, ValueError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{file}, line {number}: {error}; it is no archive of jobrunner, or was changed") from None
+
+
+def _values(columns: dict[str, msgspec.Raw]) -> dict[str, Any]:
+    return {name: _value(name, raw) for name, raw in columns.items()}
+
+
+def _value(name: str, raw: msgspec.Raw) -> Any:
+    if bytes(raw) == b"null":
+        return None
+    if name in JSON_COLUMNS:
+        return bytes(raw).decode()
+    return msgspec.json.decode(raw, type=datetime) if name in INSTANTS else msgspec.json.decode(raw)

@@ -1,0 +1,34 @@
+"""prune and archive for a person: whole, in batches, where a tick takes a second at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+from jobrunner.settings.config import Config
+from jobrunner.store import retention
+from jobrunner.store.database import Database
+from jobrunner.store.retention import Old
+
+
+def old(database: Database, config: Config) -> list[Old]:
+    """What ``prune`` would delete now."""
+    return database.read(lambda connection: retention.count_old(connection, config.keep, config.keep_types))
+
+
+def prune(database: Database, config: Config) -> tuple[list[Old], Mapping[int, str | None]]:
+    """Delete all that is older than its retention; what was deleted, and the runs that could not be, with a reason."""
+    deleted = Counter[tuple[str, str | None]]()
+    kept: dict[int, str | None] = {}
+    positions: retention.Positions = {}
+    while True:
+        work = partial(
+            retention.prune, keep=config.keep, besides=frozenset(kept), types=config.keep_types, after=positions
+        )
+        pruned = database.write(work)
+        deleted.update(pruned.what)
+        kept |= dict.fromkeys(pruned.kept, pruned.reason)
+        positions = pruned.positions
+        if not pruned.deleted and not pruned.kept:
+            return [Old(*what, count) for what, count in sorted(deleted.items(), key=str)], kept

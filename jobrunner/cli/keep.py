@@ -1,0 +1,102 @@
+"""prune and archive: delete what is old, and keep it in a file before."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import click
+
+from jobrunner.admin import archive as archives
+from jobrunner.admin import prune as pruning
+from jobrunner.cli import environment, render, session
+from jobrunner.cli.selecting import instant_or_ago
+from jobrunner.cli.types import Checked
+from jobrunner.names import check_job_type
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only count what would be deleted.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def prune(dry_run: bool, as_json: bool) -> None:
+    """Delete the runs, ticks and events that are older than their retention: JOBRUNNER_KEEP_….
+
+    Ticks do the same, for a second every ten minutes. Unfinished runs and idempotency keys are never deleted, and the
+    totals of stats stay.
+
+    Example: jobrunner prune --dry-run
+    """
+    config = environment.load()
+    database = session.open_database(config, for_many_rows=True)
+    found, kept = (pruning.old(database, config), {}) if dry_run else pruning.prune(database, config)
+    if as_json:
+        rows = [each._asdict() for each in found]
+        render.echo_json({"is_dry_run": dry_run, "rows": rows, "kept": sorted(kept)})
+        return
+    render.line("to delete" if dry_run else "deleted")
+    if found:
+        render.table(("WHAT", "TYPE", "ROWS"), [(each.what, each.job_type or "-", each.rows) for each in found])
+    else:
+        render.line("nothing")
+    if kept:
+        why = next(iter(kept.values()))
+        render.line(f"{len(kept)} runs stay, because the database refuses it, such as run {min(kept)}: {why}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--before",
+    type=Checked(instant_or_ago),
+    metavar="TIME",
+    help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
+)
+@click.option(
+    "--type", "job_types", multiple=True, type=Checked(check_job_type), metavar="TYPE", help="Only of this type."
+)
+@click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
+@click.option("--finish", is_flag=True, help="Delete what FILE holds: after an archive that was interrupted.")
+@click.option("--restore", is_flag=True, help="Put the runs of FILE back into the database.")
+def archive(
+    file: Path,
+    before: datetime | timedelta | None,
+    job_types: tuple[str, ...],
+    keep: bool,
+    finish: bool,
+    restore: bool,
+) -> None:
+    """Write ended runs with their attempts to FILE, as JSON lines, and delete them once FILE is on the disk.
+
+    Interrupted at any point it loses nothing: a run is in the database, in FILE, or in both. What was restored is as
+    old as before, so a tick prunes it again: restore into another database, or with a longer JOBRUNNER_KEEP_….
+
+    Example: jobrunner archive --before 90d /backups/runs.jsonl
+    """
+    wanted = [before is not None, finish, restore]
+    if sum(wanted) != 1:
+        raise click.UsageError("give one of --before, --finish and --restore")
+    if (job_types or keep) and before is None:
+        raise click.UsageError("--type and --keep belong to --before")
+    database = session.open_database(environment.load(), for_many_rows=True)
+    if restore:
+        restored, others = archives.restore(database, file, _report)
+        render.done(f"restored {restored} runs; {others} were there already")
+        return
+    if before is not None:
+        count = archives.write(database, before, job_types, file.absolute(), _report)
+        render.done(f"wrote {count} runs to {file}" if count else "no run to archive; there is no file")
+        if keep or not count:
+            return
+    deleted = archives.delete(database, file, _report)
+    render.done(f"deleted {deleted.deleted} runs; {deleted.changed} stay or were gone")
+    if deleted.refused is not None:
+        render.line(f"the database refuses to delete some: {deleted.refused}")
+
+
+def _report(count: int) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"\r{count} runs", nl=False, err=True)
+
+
+COMMANDS = (prune, archive)

@@ -1,0 +1,132 @@
+"""The roles of docs/operations.md: each suffices for its commands, and for no others."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from harness import Commands, Database, PostgresDatabase, pages, postgresql_only
+
+pytestmark = postgresql_only
+DENIED = re.compile("permission denied|may not do that")
+PASSWORD = "of-a-role"
+SCHEMA = {"JOBRUNNER_SCHEMA": "jobs"}
+ROLES = ("jobs_tick", "jobs_app", "jobs_look")
+LOOKING = [
+    "status", "status --json", "show 1", "logs 1", "stats", "health", "jobs", "effects list", "schedule list",
+    "schedule show nightly", "schedule next nightly", "apply --dry-run", "prune --dry-run", "pause --list",
+    "doctor --no-crontab",
+]  # fmt: skip
+ACTING = [
+    "enqueue echo --key k", "enqueue fail --max-attempts 1", "tick", "retry 3", "cancel 3", "discard 3 --reason x",
+    "pause echo", "resume echo", "schedule add daily --type echo --cron @daily", "schedule pause daily",
+    "schedule resume daily", "schedule trigger daily", "schedule edit daily --cron @hourly", "schedule remove daily",
+    "apply", "prune", "archive --before 0s {file}", "tick",
+]  # fmt: skip
+ENQUEUEING = """
+import os, sys, psycopg, jobrunner
+from jobrunner import Entry, job
+
+@job("plain")
+def plain(ctx): ...
+
+@job("bounded", max_waiting=100, when_full="drop", max_running=2, rate="9/s", concurrency_key="customer")
+def bounded(ctx, customer): ...
+
+@job("once", key_scope="active")
+def once(ctx): ...
+
+with psycopg.connect(os.environ["APP_URL"]) as connection:
+    for _ in range(2):
+        first = plain.enqueue(connection)
+        jobrunner.enqueue(connection, "echo", {"a": 1}, idempotency_key="forever")
+        once.using(idempotency_key="k").enqueue(connection)
+        bounded.enqueue(connection, customer=1)
+        jobrunner.enqueue_many(connection, "echo", [Entry({"n": n}, idempotency_key=f"n{n}") for n in range(3)])
+        plain.using(after=[first]).enqueue(connection)
+        connection.execute("SELECT jobs.jobrunner_enqueue('echo', '{}')")
+        connection.commit()
+    print("all enqueued")
+"""
+REFUSED = {
+    "jobs_app": [
+        "UPDATE jobs.job_runs SET status = 'dead'", "DELETE FROM jobs.job_runs", "SELECT output FROM jobs.job_attempts",
+        "UPDATE jobs.job_definitions SET schedule = '* * * * *'", "SELECT payload FROM jobs.job_definitions",
+        "DELETE FROM jobs.job_keys", "INSERT INTO jobs.job_events DEFAULT VALUES",
+    ],
+    "jobs_look": [
+        "INSERT INTO jobs.job_runs DEFAULT VALUES", "UPDATE jobs.job_state SET pruned_at = NULL",
+        "DELETE FROM jobs.job_runs",
+    ],
+    "jobs_tick": ["DROP TABLE jobs.job_runs", "ALTER TABLE jobs.job_runs ADD COLUMN x int", "CREATE TABLE jobs.x (y int)"],  # noqa: E501
+}  # fmt: skip
+
+
+@pytest.fixture
+def urls(jobrunner: Commands, database: Database) -> Iterator[dict[str, str]]:
+    """The URL of each role, with the GRANTs of the page. Roles belong to the whole server: their names are unique."""
+    assert isinstance(database, PostgresDatabase)
+    jobrunner("migrate", env=SCHEMA)
+    (block,) = pages.checked_by("tests/test_roles.py::test_grants_of_the_page_suffice_for_each_role_and_for_no_more")
+    names = {role: f"{role}_{database.database}" for role in ROLES}
+    with database.access.admin() as admin:
+        for name in names.values():
+            admin.execute(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{PASSWORD}'")
+    try:
+        statements = re.sub(r"\bjobs_(?:tick|app|look)\b", lambda found: f'"{names[found[0]]}"', block.text)
+        for statement in filter(str.strip, statements.split(";")):
+            database.execute(statement)
+        parts = urlsplit(database.url)
+        yield {
+            role: f"postgresql://{name}:{PASSWORD}@{parts.hostname}:{parts.port}{parts.path}"
+            for role, name in names.items()
+        }
+    finally:
+        database.forget_sessions()
+        for name in names.values():
+            with database.access.admin(database.database) as admin:
+                admin.execute(f'DROP OWNED BY "{name}"')
+                admin.execute(f'DROP ROLE "{name}"')
+
+
+def test_grants_of_the_page_suffice_for_each_role_and_for_no_more(
+    jobrunner: Commands, urls: dict[str, str], tmp_path: Path
+) -> None:
+    def env(role: str) -> dict[str, str]:
+        return {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls[role], "APP_URL": urls["jobs_app"]}
+
+    owner = {**SCHEMA}
+    jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily", env=owner)
+    jobrunner("enqueue", "echo", env=owner)
+    jobrunner("tick", env=env("jobs_tick"))
+    for line in ACTING:
+        words = line.format(file=tmp_path / "runs.jsonl").split()
+        done = jobrunner(*words, env=env("jobs_tick"), check=False)
+        assert not DENIED.search(done.stderr), (line, done.stderr)
+        assert done.returncode in (0, 1, 2), (line, done.stderr)
+    jobrunner("enqueue", "echo", env=owner)
+    for line in LOOKING:
+        done = jobrunner(*line.split(), env=env("jobs_look"), check=False)
+        assert not DENIED.search(done.stderr + done.stdout), (line, done.stderr)
+        assert done.returncode in (0, 1), (line, done.stderr)
+    for line in ("enqueue echo", "tick", "retry 1", "schedule add x --type echo --cron @daily", "prune"):
+        done = jobrunner(*line.split(), env=env("jobs_look"), check=False)
+        assert (done.returncode != 0, len(done.stderr.splitlines())) == (True, 1), (line, done)
+        assert DENIED.search(done.stderr), (line, done.stderr)
+    for role, statements in REFUSED.items():
+        with psycopg.connect(urls[role], autocommit=True) as connection:
+            for statement in statements:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement)
+
+
+def test_role_of_an_application_suffices_to_enqueue(
+    jobrunner: Commands, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = jobrunner.environment
+    given = {**SCHEMA, "JOBRUNNER_DATABASE_URL": urls["jobs_app"], "APP_URL": urls["jobs_app"]}
+    monkeypatch.setattr(jobrunner, "environment", lambda env=None: environment({**given, **(env or {})}))
+    assert jobrunner.python(ENQUEUEING) == "all enqueued\n"
