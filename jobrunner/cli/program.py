@@ -16,6 +16,7 @@ _MODULES = {
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     **dict.fromkeys(("logs", "watch"), "logs"),
     "status": "status",
+    "history": "history",
     "stats": "stats",
     "health": "health",
     "apply": "apply",

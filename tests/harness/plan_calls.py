@@ -319,6 +319,7 @@ PEOPLE = {
         ),
         "a person's command: one definition by its name, or all of them",
     ),
+    "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
