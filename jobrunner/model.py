@@ -118,6 +118,17 @@ class Policy:
         }
 
 
+class TickKind(NamedTuple):
+    """What makes ticks replace each other: they have the same host, application and types.
+
+    ``types`` are the job types of ``--types``, separated by commas; "" means all that the host can run.
+    """
+
+    host: str
+    application: str
+    types: str
+
+
 class Owner(NamedTuple):
     """The holder of a lease: one tick on one host. ``name`` is written to ``locked_by``."""
 

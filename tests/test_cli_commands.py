@@ -37,6 +37,7 @@ OPTIONS = {
     "stats": ["TYPE", "--since", "--json"],
     "health": ["--only", "--json"],
     "dev": [],
+    "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],
     "doctor": ["--json", "--no-crontab"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],

@@ -38,6 +38,7 @@ NEEDED_BY = {
     "job_effects": ["effects", "list"],
     "job_events": ["cancel", "1"],
     "job_gates": [],
+    "job_hosts": [],
     "job_keys": ["enqueue", "echo", "--key", "k"],
     "job_limits": ["status"],
     "job_locks": ["apply"],

@@ -133,7 +133,7 @@ def is_idle_in_full(store: Store) -> bool:
 
 def ask(database: Database) -> bool:
     """What the short way finds; a trail stands if and only if that is: nothing."""
-    answer = idle.was_idle(database.url, None, "here", "here:1:a", "1")
+    answer = idle.was_idle(database.url, None, "here", "here:1:a", "1", "shop")
     rows = database.query("SELECT host, worker, version, counts, error FROM job_ticks")
     trail: dict[str, Any] = {"host": "here", "worker": "here:1:a", "version": "1", "counts": {}, "error": None}
     assert rows == [trail] * answer

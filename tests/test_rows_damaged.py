@@ -45,7 +45,7 @@ NO_ROWS: Mapping[str, Mapping[str, Sequence[object]]] = {
         "max_runs": [*COUNTS, 10**9 + 1],
         "runs_made": [-1, "soon", None],
     },
-    "job_ticks": {"counts": NO_JSON},
+    "job_ticks": {"counts": NO_JSON, "left_due": NO_JSON, "ended_by": ["soon"]},
     "job_events": {"detail": NO_JSON},
 }
 INSTANTS = {

@@ -95,7 +95,11 @@ def of_application(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def known_to_the_server(connection: psycopg.Connection[Any], text: str) -> str | None:
     """The server's error if it cannot resolve the names of a statement. To prepare it does not execute it."""
     numbers: dict[str, int] = {}
-    numbered = re.sub(r"%\((\w+)\)s|%s", lambda one: f"${numbers.setdefault(one[0], len(numbers) + 1)}", text)
+
+    def number(one: re.Match[str]) -> str:
+        return f"${numbers.setdefault(one[1] or str(one), len(numbers) + 1)}"
+
+    numbered = re.sub(r"%\((\w+)\)s|%s", number, text)
     # The driver tells the type of a float. It is needed where the statement does not say it.
     types = [psycopg.adapters.types["float8"].oid if "timeout" in name else 0 for name in numbers]
     answer = connection.pgconn.prepare(b"", numbered.encode(), types)

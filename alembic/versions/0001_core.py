@@ -229,10 +229,28 @@ CREATE TABLE {schema}job_ticks (
   types TEXT,
   finished_at {time},
   counts {json},
-  error TEXT
+  error TEXT,
+  ended_by VARCHAR(20),
+  left_due {json},
+  CONSTRAINT job_ticks_ended_by CHECK (ended_by IN ('empty', 'budget', 'batch', 'signal', 'superseded', 'error'))
 ){storage};
 CREATE INDEX job_ticks_started_at ON {schema}job_ticks (started_at);
 CREATE INDEX job_ticks_host_id ON {schema}job_ticks (host, id);
+CREATE TABLE {schema}job_hosts (
+  id VARCHAR(64) NOT NULL,
+  host VARCHAR(255) NOT NULL,
+  application TEXT NOT NULL,
+  types TEXT NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  can_run {json} NOT NULL,
+  settings {json} NOT NULL,
+  database TEXT NOT NULL,
+  boot VARCHAR(64) NOT NULL,
+  last_boot VARCHAR(64) NOT NULL,
+  is_twin_at {time},
+  reported_at {time} NOT NULL,
+  CONSTRAINT job_hosts_pkey PRIMARY KEY (id)
+){storage};
 CREATE TABLE {schema}job_events (
   id {identity},
   at {time} NOT NULL,
@@ -367,6 +385,7 @@ NAMES = (
     "totals",
     "tallies",
     "events",
+    "hosts",
     "ticks",
     "attempts",
     "parents",

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.selecting import instant_or_ago, stored_text
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
@@ -32,8 +32,10 @@ _START_TAKES = timedelta(minutes=1)
     help="From here: ISO 8601 with an offset, or 2h for two hours ago.",
 )
 @click.option("--until", type=_WHEN, metavar="TIME", help="Up to here. [default: now]")
-@click.option("--type", "job_type", type=_TEXT, metavar="T", help="Only of this job type.")
-@click.option("--schedule", type=_TEXT, metavar="NAME", help="Only of this schedule.")
+@click.option(
+    "--type", "job_type", type=_TEXT, metavar="T", shell_complete=known.job_types, help="Only of this job type."
+)
+@click.option("--schedule", type=_TEXT, metavar="NAME", shell_complete=known.schedules, help="Only of this schedule.")
 @click.option(
     "--limit",
     type=Checked(partial(whole_number, least=1, most=5000)),
@@ -63,7 +65,8 @@ def history(
     asked = Asked(
         since, until, job_type, schedule, limit, max(config.budget, config.linger or timedelta()) + _START_TAKES
     )
-    found = session.open_database(config).read(partial(store.history, asked=asked))
+    database = session.open_database(config)
+    found = database.read(partial(store.history, asked=asked))
     if as_json:
         render.echo_json({**asdict(found), "entries": list(map(asdict, found.entries))})
         return
@@ -71,6 +74,8 @@ def history(
         render.table(_HEADINGS, map(_cells, found.entries), indent="")
     else:
         render.line(f"nothing happened between {render.instant(found.since)} and {render.instant(found.until)}")
+        if job_type is not None:
+            known.suggest_type([job_type], database.read(known.types_of))
     if found.next_since is not None:
         # To the microsecond, because to the second it would show some of these again.
         render.line(f"there is more; it goes on with --since {iso_instant(found.next_since)}{_until(found)}")

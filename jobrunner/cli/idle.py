@@ -86,6 +86,7 @@ def _tick(given: dict[str, str]) -> bool:
         return False
     from jobrunner.cli import environment
     from jobrunner.settings import state_folder
+    from jobrunner.settings.config import application_of
     from jobrunner.store import idle
 
     paths = {name: Path(given[name]) for name in _PATHS if name in given}
@@ -103,7 +104,8 @@ def _tick(given: dict[str, str]) -> bool:
         log = PlainLog(config.log)
     began_at = clock.elapsed()
     url, worker = environment.database_url(config), names.worker(config.host, os.urandom(4).hex())
-    answer = idle.was_idle(url, config.schema, config.host, worker, jobrunner.__version__)
+    application = application_of(config)
+    answer = idle.was_idle(url, config.schema, config.host, worker, jobrunner.__version__, application)
     if not answer:
         _is_due = config if answer is False else None
         return False

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from jobrunner.cli import known
 from jobrunner.cli.types import Checked, job_id, parse_instant
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
@@ -46,8 +47,18 @@ _OPTIONS = (
         multiple=True,
         help="Runs with this status; repeatable.",
     ),
-    click.option("--type", "job_types", type=_TEXT, multiple=True, metavar="T", help="Runs of this type; repeatable."),
-    click.option("--schedule", type=_TEXT, metavar="NAME", help="Runs of this schedule."),
+    click.option(
+        "--type",
+        "job_types",
+        type=_TEXT,
+        multiple=True,
+        metavar="T",
+        shell_complete=known.job_types,
+        help="Runs of this type; repeatable.",
+    ),
+    click.option(
+        "--schedule", type=_TEXT, metavar="NAME", shell_complete=known.schedules, help="Runs of this schedule."
+    ),
     click.option(
         "--since",
         type=_WHEN,

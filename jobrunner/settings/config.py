@@ -146,6 +146,11 @@ def _payload_limit(reader: SettingsReader) -> int:
     return reader.number("payload_limit", payload.DEFAULT_LIMIT_BYTES, 2, payload.LARGEST_LIMIT_BYTES)
 
 
+def application_of(config: Config) -> str:
+    """The name of the application: the configured one, else the folder and the modules of its handlers."""
+    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()
+
+
 def _check_lease(lease: timedelta) -> None:
     if not timedelta(seconds=1) <= lease <= _LONGEST_LEASE:
         raise UsageError("must lie between 1s and 10m")

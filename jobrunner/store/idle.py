@@ -16,8 +16,9 @@ def statement(words: dict[str, str]) -> str:
     # As in ticks.is_anything_due, it asks for the earliest run: to find any run the planner would scan all. And
     # ``releases >= 0`` is the condition of the index that serves it.
     return f"""
-INSERT INTO {schema}job_ticks (host, worker, version, started_at, finished_at, counts)
-SELECT {given}, {given}, {given}, {now}, {now}, '{{}}' FROM {schema}job_state
+INSERT INTO {schema}job_ticks
+  (host, worker, version, application, types, started_at, finished_at, counts, ended_by)
+SELECT {given}, {given}, {given}, {given}, '', {now}, {now}, '{{}}', 'empty' FROM {schema}job_state
 WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_TABLE}) = '{SCHEMA_REVISION:04}'
   AND ((SELECT min(run_at) FROM {schema}job_claimable WHERE releases >= 0) IS NULL
     AND NOT EXISTS (SELECT gate FROM {schema}job_open_gates)
@@ -29,12 +30,12 @@ WHERE oldest_code <= {CODE_LEVEL} AND (SELECT version_num FROM {schema}{VERSION_
 """  # noqa: S608 - only our own words
 
 
-def was_idle(url: str, schema: str | None, host: str, worker: str, version: str) -> bool | None:
+def was_idle(url: str, schema: str | None, host: str, worker: str, version: str, application: str) -> bool | None:
     """Whether a tick had nothing to do, and its row was inserted. False means that the full tick must run.
 
     None means that it must, too, but that the database did not say so.
     """
     try:
-        return raw_driver.change(url, schema, statement, (host, worker, version, host)) == 1
+        return raw_driver.change(url, schema, statement, (host, worker, version, application, host)) == 1
     except Exception:  # noqa: BLE001 - the full tick meets the same error and reports it
         return None

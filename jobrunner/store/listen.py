@@ -5,12 +5,11 @@ Every function that takes a connection expects a transaction of ``Database``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
 from jobrunner.errors import ConnectionLost, JobrunnerError
-from jobrunner.model import Owner
+from jobrunner.model import TickKind
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 from jobrunner.store.drivers.notify import open_notifier
@@ -26,20 +25,17 @@ class Outlook(NamedTuple):
     next_in: float
 
 
-def report_listening(connection: Connection, tick_id: int, types: Collection[str] | None, application: str) -> None:
-    """Record that this tick listens for runs of these types. An older tick of its host and application may then end."""
-    values = {"tick_id": tick_id, "its_types": _types_column(types), "its_application": application}
-    connection.execute(Prepared("listen.report"), values)
+def report_listening(connection: Connection, tick_id: int) -> None:
+    """Record that this tick listens for new runs. An older tick of its kind may then end."""
+    connection.execute(Prepared("listen.report"), {"tick_id": tick_id})
 
 
-def look_ahead(
-    connection: Connection, tick_id: int, owner: Owner, types: Collection[str] | None, application: str
-) -> Outlook:
-    """Whether a newer tick of the same host, application and types listens, what is due, and when there will be more.
+def look_ahead(connection: Connection, tick_id: int, kind: TickKind) -> Outlook:
+    """Whether a newer tick of the same kind listens, what is due, and when there will be more.
 
     A tick of another application does not supersede this one, because it has other handlers.
     """
-    values = {"tick_id": tick_id, "host": owner.host, "types": _types_column(types), "application": application}
+    values = {"tick_id": tick_id, **kind._asdict()}
     row = connection.execute(Prepared("listen.look_ahead"), values).one()
     return Outlook(
         is_superseded=bool(row.is_superseded),
@@ -50,10 +46,6 @@ def look_ahead(
             default=float("inf"),
         ),
     )
-
-
-def _types_column(types: Collection[str] | None) -> str:
-    return "" if types is None else ",".join(sorted(set(types)))
 
 
 class Listener:

@@ -3,22 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from jobrunner.model import Owner, Policy
+from jobrunner.model import Owner, Policy, TickKind
+from jobrunner.store import hosts
 from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared
 
-
-def open_tick(connection: Connection, owner: Owner, version: str) -> int:
-    """Insert the row of a tick that begins, and return its id. Expects a write transaction."""
-    values = {"its_host": owner.host, "its_worker": owner.name, "its_version": version}
-    return int(connection.execute(Prepared("ticks.open"), values).scalar_one())
+MOST_LEFT = 1000
+"""So many due runs are counted at the end of a tick that leaves some."""
+_LIMITS = ("budget", "batch")
 
 
-def close_tick(connection: Connection, tick_id: int, counts: Mapping[str, int], error: str | None) -> None:
-    """Close the row of a tick. Expects a write transaction. An open row is a tick that is at work or was killed."""
-    connection.execute(Prepared("ticks.close"), {"tick_id": tick_id, "its_counts": dict(counts), "its_error": error})
+class OpenedTick(NamedTuple):
+    """The id of the row of a tick, and the digest of the last report of its host, if it is not too old."""
+
+    id: int
+    reported: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TickEnd:
+    """What a tick has done, its error, and why it claimed no more: empty, budget, batch, signal, superseded, error."""
+
+    counts: Mapping[str, int]
+    error: str | None = None
+    ended_by: str = "empty"
+
+
+def open_tick(connection: Connection, owner: Owner, kind: TickKind, version: str) -> OpenedTick:
+    """Insert the row of a tick that begins. Expects a write transaction."""
+    values = {
+        "host_id": hosts.id_of(kind),
+        "its_worker": owner.name,
+        "its_version": version,
+        **{f"its_{name}": value for name, value in kind._asdict().items()},
+    }
+    return OpenedTick(*connection.execute(Prepared("ticks.open"), values).one())
+
+
+def close_tick(connection: Connection, tick_id: int, end: TickEnd) -> None:
+    """Close the row of a tick. Expects a write transaction. An open row is a tick that is at work or was killed.
+
+    If the tick had to leave runs behind, they are counted: the due runs of each type, oldest first, up to a bound.
+    """
+    left = count_left(connection) if end.ended_by in (*_LIMITS, "signal") else {}
+    values = {
+        "tick_id": tick_id,
+        "its_counts": dict(end.counts),
+        "its_error": end.error,
+        "its_ended_by": "empty" if end.ended_by in _LIMITS and not left else end.ended_by,
+        "its_left_due": left or None,
+    }
+    connection.execute(Prepared("ticks.close"), values)
+
+
+def count_left(connection: Connection) -> dict[str, Any]:
+    """The due runs of each type: ``runs`` by type, and ``at_least``, whether there are more than were counted.
+
+    Empty if none is due. Runs behind the gates of limits are not counted.
+    """
+    counted = {row.job_type: row.runs for row in connection.execute(Prepared("ticks.left"), {"limit": MOST_LEFT + 1})}
+    return {"runs": counted, "at_least": sum(counted.values()) > MOST_LEFT} if counted else {}
 
 
 def is_anything_due(connection: Connection, host: str | None = None) -> bool:

@@ -7,11 +7,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from jobrunner.log import Log
-from jobrunner.model import Owner
-from jobrunner.settings.config import Config
+from jobrunner.model import Owner, TickKind
+from jobrunner.settings.config import Config, application_of
 from jobrunner.store.database import Database
 from jobrunner.worker.stop_signals import StopRequest
 from jobrunner.worker.watchdog import Watchdog
+
+
+@dataclass(slots=True)
+class TickRecord:
+    """What the row of the tick will say. ``reported`` is the digest of what the database knows of this host.
+
+    ``ended_by`` is why the tick claimed no more.
+    """
+
+    reported: str | None = None
+    ended_by: str = "empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +40,10 @@ class TickContext:
     stop: StopRequest = field(default_factory=StopRequest)
     types: Collection[str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
+    record: TickRecord = field(default_factory=TickRecord)
+
+    @property
+    def kind(self) -> TickKind:
+        """What this tick has in common with those that replace it."""
+        types = "" if self.types is None else ",".join(sorted(set(self.types)))
+        return TickKind(self.owner.host, application_of(self.config), types)

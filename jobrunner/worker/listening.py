@@ -6,12 +6,10 @@ It waits for notifications. One may be lost on the way, so it also asks the data
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import DatabaseUnavailable
-from jobrunner.settings.config import Config
 from jobrunner.store import listen
 from jobrunner.store.listen import Listener
 from jobrunner.worker import housekeeping
@@ -41,12 +39,13 @@ class Listening(Period):
         self._config = context.config
         self._database = context.database
         self._log = context.log
-        # A tick supersedes, and is superseded by, the ticks with the same values.
-        self._kind: dict[str, Any] = {"types": context.types, "application": _application(context.config)}
+        # A tick supersedes, and is superseded by, the ticks of the same kind.
+        self._kind = context.kind
         self._tick_id = tick_id
         self._supervisor = supervisor
         self._ends_at = clock.elapsed() + context.config.linger.total_seconds()
         self._is_over = False
+        self._is_superseded = False
         self._listener: Listener | None = None
         self._was_notified = False
         self._second_began_at = 0.0
@@ -60,6 +59,9 @@ class Listening(Period):
 
     def most_runs(self) -> float:
         return float("inf")
+
+    def ended_by(self) -> str:
+        return "superseded" if self._is_superseded else super().ended_by()
 
     @property
     def ask_again_seconds(self) -> float:
@@ -110,7 +112,7 @@ class Listening(Period):
             self._listener = Listener(self._database)
             if self._listener.descriptor is not None:
                 self._supervisor.watch(self._listener.descriptor)
-            self._database.write(partial(listen.report_listening, tick_id=self._tick_id, **self._kind))
+            self._database.write(partial(listen.report_listening, tick_id=self._tick_id))
         except DatabaseUnavailable as error:
             self.end(error)
             raise CannotListen(str(error)) from error
@@ -137,11 +139,10 @@ class Listening(Period):
     def _ask(self, is_free: bool) -> bool:
         self._was_notified = False
         self._asked_at = clock.elapsed()
-        outlook = self._database.read(
-            partial(listen.look_ahead, tick_id=self._tick_id, owner=self._context.owner, **self._kind)
-        )
+        outlook = self._database.read(partial(listen.look_ahead, tick_id=self._tick_id, kind=self._kind))
         self._ask_at = self._asked_at + min(_ASK_SECONDS, outlook.next_in)
         if outlook.is_superseded:
+            self._is_superseded = True
             self._end("superseded")
             return False
         if outlook.is_due and is_free:
@@ -166,8 +167,3 @@ class Listening(Period):
         if listener.descriptor is not None:
             self._supervisor.unwatch(listener.descriptor)
         listener.close()
-
-
-def _application(config: Config) -> str:
-    """The name of the application: the configured one, else the folder and the modules of its handlers."""
-    return config.application or " ".join([str(config.app_dir or ""), *config.imports]).strip()

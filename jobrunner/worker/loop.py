@@ -31,6 +31,7 @@ from jobrunner.worker.phase import AT_WORK_PHASES, Phase
 from jobrunner.worker.pool_claims import PoolClaims
 from jobrunner.worker.pools.pools import Pools
 from jobrunner.worker.quarantine import Quarantine
+from jobrunner.worker.record import report_host
 from jobrunner.worker.returner import Returner
 from jobrunner.worker.stopper import Stopper
 
@@ -72,6 +73,7 @@ class Loop:
                 self._pools.starts.start(1)
             while self._step():
                 pass
+            self._context.record.ended_by = "signal" if self._context.stop.at is not None else self._period.ended_by()
         except Exception:
             # Whatever the error is: no handler goes on, and no run is charged.
             self._supervisor.kill_all()
@@ -265,6 +267,7 @@ class Loop:
         self._claimer.exempt_types = frozenset(policy.job_type for policy in ready.policies if policy.is_async)
         try:
             declare_limits(self._context, ready.policies)
+            report_host(self._context, ready.policies)
         except DatabaseUnavailable as error:
             self._note_outage(error)
 

@@ -29,6 +29,10 @@ class Period(ABC):
     def most_runs(self) -> float:
         """How many more runs it may claim."""
 
+    def ended_by(self) -> str:
+        """Why the tick claims no more, as job_ticks says it."""
+        return "empty" if self.goes_on() else "budget"
+
     def lasts_until(self, instant: float | None) -> bool:
         """Whether it is worth to wait for what happens then; None: nothing does."""
         return False
@@ -62,6 +66,9 @@ class Budget(Period):
 
     def goes_on(self) -> bool:
         return clock.elapsed() < self._ends_at and self.most_runs() > 0
+
+    def ended_by(self) -> str:
+        return "batch" if self.most_runs() <= 0 else super().ended_by()
 
     def lasts_until(self, instant: float | None) -> bool:
         return instant is not None and instant < self._ends_at

@@ -23,6 +23,7 @@ from jobrunner.worker.housekeeping import do_housekeeping
 from jobrunner.worker.listening import Listening
 from jobrunner.worker.loop import Loop
 from jobrunner.worker.processes import TickProcesses
+from jobrunner.worker.record import report_host
 from jobrunner.worker.stop_signals import noting_stop_signals
 from jobrunner.worker.watchdog import Watchdog
 
@@ -62,9 +63,10 @@ class Tick:
         """Open the row, work, close the row. A row that stays open shows that its tick was killed."""
         began_at = clock.elapsed()
         context = self._context
-        tick_id = context.database.write(
-            lambda connection: ticks.open_tick(connection, context.owner, jobrunner.__version__)
+        opened = context.database.write(
+            lambda connection: ticks.open_tick(connection, context.owner, context.kind, jobrunner.__version__)
         )
+        tick_id, context.record.reported = opened
         self._context.database.hit("tick.opened")
         problem: JobrunnerError | None = None
         try:
@@ -90,10 +92,13 @@ class Tick:
     def _work(self, tick_id: int) -> None:
         context = self._context
         held = do_housekeeping(context)
-        can_work = context.config.imports or context.config.commands
         is_anything_due = partial(ticks.is_anything_due, host=context.owner.host)
-        if can_work and (context.config.linger or context.database.read(is_anything_due)):
-            self._run_what_is_due(tick_id)
+        if context.config.linger or context.database.read(is_anything_due):
+            if not context.config.imports:
+                # Otherwise the first handshake says what this host can run.
+                report_host(context, ())
+            if context.config.imports or context.config.commands:
+                self._run_what_is_due(tick_id)
         if held is not None:
             raise held
 
@@ -114,8 +119,8 @@ class Tick:
         trouble = None if self._listening is None else self._listening.trouble
         error = trouble if problem is None else str(problem)
         self._context.database.hit("tick.before_close")
+        ended_by = self._context.record.ended_by if error is None else "error"
+        end = ticks.TickEnd(+self._context.counts, error, ended_by)
         # If the row cannot be closed, the work is done all the same, and the open row shows it.
         with suppress(DatabaseUnavailable):
-            self._context.database.write(
-                lambda connection: ticks.close_tick(connection, tick_id, +self._context.counts, error)
-            )
+            self._context.database.write(lambda connection: ticks.close_tick(connection, tick_id, end))

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from harness.at_work import end_attempt
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy
+from jobrunner.model import Actor, Definition, Lease, Limits, Owner, Policy, TickKind
 from jobrunner.rates import parse_rate
 from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, SlotRange, Unfinished
 from jobrunner.store import (
@@ -27,6 +27,7 @@ from jobrunner.store import (
     finalize,
     findings,
     holding,
+    hosts,
     idle,
     limits,
     listen,
@@ -41,13 +42,16 @@ from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.ticks import TickEnd
 
 Call = Callable[[Connection], Any]
 
 LEASE = timedelta(minutes=1)
 OWNER = Owner("here", "here:1:a")
+KIND = TickKind("here", "shop", "known")
 KNOWN = [Policy("known"), Policy("known_too")]
 LIMITED = [
     Policy("capped", limits=Limits(max_running=9)),
@@ -73,7 +77,7 @@ def claiming(**changes: Any) -> Call:
 
 
 def idle_statement(words: dict[str, str]) -> Call:
-    values: Any = (OWNER.host, OWNER.name, "1", OWNER.host)
+    values: Any = (OWNER.host, OWNER.name, "1", "shop", OWNER.host)
     return lambda connection: connection.execute(idle.statement(words), values)
 
 
@@ -168,14 +172,14 @@ IDLE: dict[str, Call] = {
     "deadlines.is_any_overdue": deadlines.is_any_overdue,
     "schedules.expandable": lambda connection: schedules.expandable(connection, 500),
     "claims.claim": claiming(),
-    "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, OWNER, ["known"], "shop"),
+    "listen.look_ahead": lambda connection: listen.look_ahead(connection, 99_999, KIND),
     "ticks.take_prune_turn": ticks.take_prune_turn,
-    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, "1"),
-    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, {}, None),
+    "ticks.open_tick": lambda connection: ticks.open_tick(connection, OWNER, KIND, "1"),
+    "ticks.close_tick": lambda connection: ticks.close_tick(connection, 7, TickEnd({})),
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
     ),
 }
 BUSY: dict[str, Call] = {
@@ -214,6 +218,7 @@ BUSY: dict[str, Call] = {
     "expiries.recover": lambda connection: expiries.recover(connection, 100),
     "expiries.recover some": lambda connection: expiries.recover(connection, 20, only=range(2_000_021, 2_000_041)),
     "expiries.held_runs": lambda connection: expiries.held_runs(connection, [OWNER.name]),
+    "hosts.write": lambda connection: hosts.write(connection, HostReport(KIND, tuple(KNOWN), {}, "a file", "boot")),
     "ticks.count_claimable": lambda connection: ticks.count_claimable(connection, KNOWN, 4),
     "retention.prune nothing old": pruning(),
     "enqueue.enqueue": lambda connection: enqueue.enqueue(connection, NewRun("known", "{}")),
@@ -245,13 +250,17 @@ BUSY: dict[str, Call] = {
         connection, [(definition(connection), 0)], connection.execute(select(now())).scalar_one()
     ),
     "expansion.expand what cannot be read": partial(expanding, problem="what"),
-    "listen.report_listening": lambda connection: listen.report_listening(connection, 7, ["known"], "shop"),
+    "listen.report_listening": lambda connection: listen.report_listening(connection, 7),
     "admin.cancel": lambda connection: admin.cancel(connection, AT_WORK[0].run_id, Actor("someone")),
     "admin.retry": lambda connection: admin.retry(connection, dead_run(connection), Actor("someone")),
     "admin.discard": lambda connection: admin.discard(connection, waiting_run(connection), Actor("someone", "why")),
 }
-# A batch of 500 goes at a time, and with each run what belongs to it.
-OLD: dict[str, Call] = {f"retention.prune {name}": pruning(name) for name in KEPT}
+# A batch of 500 goes at a time, and with each run what belongs to it. Of what a tick leaves behind, 1000 are counted.
+OLD: dict[str, Call] = {
+    **{f"retention.prune {name}": pruning(name) for name in KEPT},
+    "ticks.count_left": ticks.count_left,
+    "ticks.close_tick late": lambda connection: ticks.close_tick(connection, 7, TickEnd({}, None, "budget")),
+}
 PEOPLE = {
     "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
@@ -319,10 +328,16 @@ PEOPLE = {
         ),
         "a person's command: one definition by its name, or all of them",
     ),
+    **dict.fromkeys(
+        ("known_names.job_types", "known_names.schedules"),
+        "what a person's shell completes: totals of each type, and one step in an index for each type that waits",
+    ),
     "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
+    "queries.show": "a person's command",
+    **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
     **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),

@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, options, render, session, streams
+from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.types import Checked, parse_instant
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
@@ -20,7 +20,7 @@ _instant = Checked(parse_instant)
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
 @options.REASON
 def trigger(name: str, as_json: bool) -> None:
@@ -43,7 +43,7 @@ def trigger(name: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option(
     "--from", "begin", required=True, type=_instant, metavar="TIME", help="The first slot, ISO 8601 with an offset."
 )

@@ -1798,6 +1798,15 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.old_pauses', ()): (
+        """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.paused_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_pauses.paused_at
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT jobrunner_schema.job_effects.intended_at AS intended_at
@@ -1875,6 +1884,18 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {},
         {},
         (('id', None),),
+    ),
+    ('hosts.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_hosts WHERE jobrunner_schema.job_hosts.reported_at <= (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) OR jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(after)s))""",
+        {'before': -2592000.0, 'after': 2592000.0},
+        {},
+        (),
+    ),
+    ('hosts.write', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_hosts (id, host, application, types, digest, can_run, settings, database, boot, last_boot, reported_at) VALUES (%(host_id)s::VARCHAR, %(its_host)s::VARCHAR, %(its_application)s::VARCHAR, %(its_types)s::VARCHAR, %(its_digest)s::VARCHAR, %(its_can_run)s::JSONB, %(its_settings)s::JSONB, %(its_database)s::VARCHAR, %(its_boot)s::VARCHAR, %(its_boot)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, database = excluded.database, boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = jobrunner_schema.job_hosts.boot) THEN jobrunner_schema.job_hosts.last_boot ELSE jobrunner_schema.job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != jobrunner_schema.job_hosts.boot AND excluded.boot = jobrunner_schema.job_hosts.last_boot) THEN jobrunner_schema.jobrunner_now() ELSE jobrunner_schema.job_hosts.is_twin_at END, reported_at = jobrunner_schema.jobrunner_now()""",
+        {},
+        {'its_can_run': 'json', 'its_settings': 'json'},
+        (),
     ),
     ('limits.admit', (0,)): (
         """WITH picked AS
@@ -2143,7 +2164,7 @@ WHERE jobrunner_schema.job_definitions.schedule IS NOT NULL AND jobrunner_schema
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
-        """UPDATE jobrunner_schema.job_ticks SET application=%(its_application)s::VARCHAR, listening_at=jobrunner_schema.jobrunner_now(), types=%(its_types)s::VARCHAR WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
+        """UPDATE jobrunner_schema.job_ticks SET listening_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
         {},
         {},
         (),
@@ -2704,9 +2725,9 @@ WHERE jobrunner_schema.job_claimable.job_type = %(type_9)s::VARCHAR ORDER BY job
         (('id', None),),
     ),
     ('ticks.close', ()): (
-        """UPDATE jobrunner_schema.job_ticks SET finished_at=jobrunner_schema.jobrunner_now(), counts=%(its_counts)s::JSONB, error=%(its_error)s::VARCHAR WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
+        """UPDATE jobrunner_schema.job_ticks SET finished_at=jobrunner_schema.jobrunner_now(), counts=%(its_counts)s::JSONB, error=%(its_error)s::VARCHAR, ended_by=%(its_ended_by)s::VARCHAR, left_due=%(its_left_due)s::JSONB WHERE jobrunner_schema.job_ticks.id = %(tick_id)s::BIGINT""",
         {},
-        {'its_counts': 'json'},
+        {'its_counts': 'json', 'its_left_due': 'json'},
         (),
     ),
     ('ticks.first_overdue', ()): (
@@ -2750,11 +2771,23 @@ WHERE jobrunner_schema.job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         (('is_due', 'boolean'),),
     ),
+    ('ticks.left', ()): (
+        """SELECT anon_1.job_type, count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.job_type AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.run_at <= jobrunner_schema.jobrunner_now() AND jobrunner_schema.job_runs.gate = '' AND releases >= 0 ORDER BY jobrunner_schema.job_runs.run_at
+ LIMIT %(limit)s::INTEGER) AS anon_1 GROUP BY anon_1.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
     ('ticks.open', ()): (
-        """INSERT INTO jobrunner_schema.job_ticks (host, worker, version, started_at) VALUES (%(its_host)s::VARCHAR, %(its_worker)s::VARCHAR, %(its_version)s::VARCHAR, jobrunner_schema.jobrunner_now()) RETURNING jobrunner_schema.job_ticks.id""",
+        """INSERT INTO jobrunner_schema.job_ticks (host, worker, version, started_at, application, types) VALUES (%(its_host)s::VARCHAR, %(its_worker)s::VARCHAR, %(its_version)s::VARCHAR, jobrunner_schema.jobrunner_now(), %(its_application)s::VARCHAR, %(its_types)s::VARCHAR) RETURNING jobrunner_schema.job_ticks.id, (SELECT jobrunner_schema.job_hosts.digest
+FROM jobrunner_schema.job_hosts
+WHERE jobrunner_schema.job_hosts.id = %(host_id)s::VARCHAR AND jobrunner_schema.job_hosts.reported_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(reported_before)s))) AS reported""",
+        {'reported_before': -86400.0},
         {},
-        {},
-        (('id', None),),
+        (('id', None), ('reported', None)),
     ),
     ('ticks.schema', ()): (
         """SELECT jobrunner_schema.job_schema_version.version_num, (SELECT jobrunner_schema.job_state.oldest_code

@@ -1785,6 +1785,15 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.old_pauses', ()): (
+        """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
+FROM job_pauses
+WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_pauses.paused_at
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT job_effects.intended_at AS intended_at
@@ -1862,6 +1871,18 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
         {},
         (('id', None),),
+    ),
+    ('hosts.forget', ()): (
+        """DELETE FROM job_hosts WHERE job_hosts.reported_at <= ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_hosts.reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER))""",
+        {'before': -2592000.0, 'after': 2592000.0},
+        {},
+        (),
+    ),
+    ('hosts.write', ('sqlite',)): (
+        """INSERT INTO job_hosts (id, host, application, types, digest, can_run, settings, "database", boot, last_boot, reported_at) VALUES (:host_id, :its_host, :its_application, :its_types, :its_digest, :its_can_run, :its_settings, :its_database, :its_boot, :its_boot, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT (id) DO UPDATE SET host = excluded.host, application = excluded.application, types = excluded.types, digest = excluded.digest, can_run = excluded.can_run, settings = excluded.settings, "database" = excluded."database", boot = excluded.boot, last_boot = CASE WHEN (excluded.boot = job_hosts.boot) THEN job_hosts.last_boot ELSE job_hosts.boot END, is_twin_at = CASE WHEN (excluded.boot != job_hosts.boot AND excluded.boot = job_hosts.last_boot) THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) ELSE job_hosts.is_twin_at END, reported_at = (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))""",
+        {},
+        {'its_can_run': 'json', 'its_settings': 'json'},
+        (),
     ),
     ('limits.admit', (0,)): (
         """WITH picked AS
@@ -2130,7 +2151,7 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         (('is_superseded', 'boolean'), ('is_expandable', 'boolean'), ('is_recoverable', 'boolean'), ('overdue_since', 'instant'), ('run_at', 'instant'), ('is_gate_open', 'boolean'), ('is_host_paused', 'boolean'), ('is_parent_ended', 'boolean'), ('next_run_at', 'instant'), ('next_slot_at', 'instant'), ('now', 'instant')),
     ),
     ('listen.report', ()): (
-        """UPDATE job_ticks SET application=:its_application, listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), types=:its_types WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET listening_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_ticks.id = :tick_id""",
         {},
         {},
         (),
@@ -2677,9 +2698,9 @@ WHERE job_claimable.job_type = :type_9 ORDER BY job_claimable.turn_at, job_claim
         (('id', None),),
     ),
     ('ticks.close', ()): (
-        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error WHERE job_ticks.id = :tick_id""",
+        """UPDATE job_ticks SET finished_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), counts=:its_counts, error=:its_error, ended_by=:its_ended_by, left_due=:its_left_due WHERE job_ticks.id = :tick_id""",
         {},
-        {'its_counts': 'json'},
+        {'its_counts': 'json', 'its_left_due': 'json'},
         (),
     ),
     ('ticks.first_overdue', ()): (
@@ -2723,11 +2744,23 @@ WHERE job_gated.lease_expiries >= 2)) AS is_due""",
         {},
         (('is_due', 'boolean'),),
     ),
+    ('ticks.left', ()): (
+        """SELECT anon_1.job_type, count(*) AS runs
+FROM (SELECT job_runs.job_type AS job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND job_runs.gate = '' AND releases >= 0 ORDER BY job_runs.run_at
+ LIMIT :limit OFFSET :param_1) AS anon_1 GROUP BY anon_1.job_type""",
+        {'param_1': 0},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
     ('ticks.open', ()): (
-        """INSERT INTO job_ticks (host, worker, version, started_at) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) RETURNING id""",
+        """INSERT INTO job_ticks (host, worker, version, started_at, application, types) VALUES (:its_host, :its_worker, :its_version, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), :its_application, :its_types) RETURNING id, (SELECT job_hosts.digest
+FROM job_hosts
+WHERE id = :host_id AND reported_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:reported_before * 1000000 AS INTEGER))) AS reported""",
+        {'reported_before': -86400.0},
         {},
-        {},
-        (('id', None),),
+        (('id', None), ('reported', None)),
     ),
     ('ticks.schema', ()): (
         """SELECT job_schema_version.version_num, (SELECT job_state.oldest_code

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from jobrunner.store.schema.base import add_checks, metadata
-from jobrunner.store.schema.history import job_attempts, job_effects, job_events, job_tallies, job_ticks, job_totals
+from jobrunner.store.schema.history import (
+    job_attempts,
+    job_effects,
+    job_events,
+    job_hosts,
+    job_tallies,
+    job_ticks,
+    job_totals,
+)
 from jobrunner.store.schema.limits import (
     IS_ENDED,
     job_gates,
@@ -25,6 +33,7 @@ __all__ = [
     "job_effects",
     "job_events",
     "job_gates",
+    "job_hosts",
     "job_keys",
     "job_limits",
     "job_locks",

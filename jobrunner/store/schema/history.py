@@ -54,18 +54,50 @@ job_ticks = Table(
     Column("worker", short_text(300), nullable=False),
     Column("version", short_text(50), nullable=False),
     Column("started_at", UtcTime, nullable=False, index=True),
-    # The application of a listening tick: several may share a host and a database.
+    # Several applications may share a host and a database.
     Column("application", Text),
-    # Since when the tick listens for runs of these types, separated by commas; "": all types of its host.
+    # Since when the tick listens for new runs.
     Column("listening_at", UtcTime),
+    # The types that the tick works on, separated by commas; "": all types of its host.
     Column("types", Text),
     # NULL: the tick is at work, or was killed.
     Column("finished_at", UtcTime),
     Column("counts", JsonObject),
     Column("error", Text),
+    # Why the tick claimed no more. NULL: it is at work, or was killed.
+    Column("ended_by", short_text(20)),
+    # The due runs of each type that it left behind: see ticks.count_left. NULL: none, or they were not counted.
+    Column("left_due", JsonObject),
+    CheckConstraint(
+        "ended_by IN ('empty', 'budget', 'batch', 'signal', 'superseded', 'error')",
+        name="ended_by",
+    ),
     # For the last tick of each host.
     Index("job_ticks_host_id", "host", "id"),
     sqlite_autoincrement=True,
+)
+
+# What the ticks of a host can run, by their last report: hosts.py. A busy tick writes it if it has changed.
+job_hosts = Table(
+    "job_hosts",
+    metadata,
+    # The digest of the three columns that follow. Together they may be too long for an index.
+    Column("id", short_text(64), primary_key=True),
+    Column("host", short_text(255), nullable=False),
+    Column("application", Text, nullable=False),
+    Column("types", Text, nullable=False),
+    # Of all that is reported.
+    Column("digest", short_text(64), nullable=False),
+    # The limits of each type that it has a handler for, by the name of the type.
+    Column("can_run", JsonObject, nullable=False),
+    Column("settings", JsonObject, nullable=False),
+    Column("database", Text, nullable=False),
+    # The machine since its last start, and the one that has reported under this name before.
+    Column("boot", short_text(64), nullable=False),
+    Column("last_boot", short_text(64), nullable=False),
+    # When two machines last took turns under this name.
+    Column("is_twin_at", UtcTime),
+    Column("reported_at", UtcTime, nullable=False),
 )
 
 job_events = Table(

@@ -19,9 +19,7 @@ _TICK_ID = bindparam("tick_id", type_=job_ticks.c.id.type)
 
 def report() -> Update:
     """Record that a tick listens."""
-    columns = job_ticks.c
-    values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in ("types", "application")}
-    return update(job_ticks).where(columns.id == _TICK_ID).values(listening_at=now(), **values)
+    return update(job_ticks).where(job_ticks.c.id == _TICK_ID).values(listening_at=now())
 
 
 def look_ahead() -> Select[Any]:

@@ -29,10 +29,11 @@ from sqlalchemy import (
     update,
 )
 
-from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES
+from jobrunner.lifecycle import CLAIMABLE, QUARANTINE_AFTER_EXPIRIES
 from jobrunner.store.dialect.values import later, now
-from jobrunner.store.schema import ANY_RELEASES, job_state, job_ticks
+from jobrunner.store.schema import ANY_RELEASES, job_runs, job_state, job_ticks
 from jobrunner.store.statements.dependants import is_any_ended
+from jobrunner.store.statements.hosts import digest_of_host
 from jobrunner.store.statements.pauses import is_host_paused
 from jobrunner.store.versions import VERSION_TABLE
 from jobrunner.store.views import (
@@ -59,16 +60,38 @@ def schema() -> Select[Any]:
 def open() -> Insert:  # noqa: A001 - the name of the statement
     """Insert the row of a tick that begins."""
     # Not the names of the columns, here and below, because SQLAlchemy reserves those.
-    values = {name: bindparam(f"its_{name}", type_=job_ticks.c[name].type) for name in ("host", "worker", "version")}
-    return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id)
+    names = ("host", "worker", "version", "application", "types")
+    values = {name: bindparam(f"its_{name}", type_=job_ticks.c[name].type) for name in names}
+    reported = digest_of_host().label("reported")
+    return insert(job_ticks).values(**values, started_at=now()).returning(job_ticks.c.id, reported)
 
 
 def close() -> Update:
     """Close the row of a tick."""
     columns = job_ticks.c
-    values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in ("counts", "error")}
+    names = ("counts", "error", "ended_by", "left_due")
+    values = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in names}
     of_tick = columns.id == bindparam("tick_id", type_=columns.id.type)
     return update(job_ticks).where(of_tick).values(finished_at=now(), **values)
+
+
+def left() -> Select[Any]:
+    """How many runs of each type are due, the oldest ones up to a limit."""
+    columns = job_runs.c
+    # In the order and with the conditions of their index.
+    oldest = (
+        select(columns.job_type)
+        .where(
+            columns.status.in_([literal_column(f"'{status}'") for status in CLAIMABLE]),
+            columns.run_at <= now(),
+            columns.gate == literal_column("''"),
+            ANY_RELEASES,
+        )
+        .order_by(columns.run_at)
+        .limit(bindparam("limit", type_=Integer))
+        .subquery()
+    )
+    return select(oldest.c.job_type, func.count().label("runs")).group_by(oldest.c.job_type)
 
 
 def is_due() -> Select[Any]:

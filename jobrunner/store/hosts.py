@@ -1,0 +1,75 @@
+"""What each host can run, by the reports of its ticks: one row for the ticks of a kind, written when it changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jobrunner.model import Policy, TickKind
+from jobrunner.store.connection import Connection
+from jobrunner.store.statement import Prepared
+
+UNKNOWN_BOOT = "unknown"
+"""The boot of a system that has no id of it."""
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """What the ticks of a kind can run, and how many runs of it.
+
+    ``settings`` are limits of the host and of the tick. ``database`` is its name for people. ``boot`` identifies the
+    machine since its last start.
+    """
+
+    kind: TickKind
+    policies: tuple[Policy, ...]
+    settings: dict[str, Any]
+    database: str
+    boot: str
+
+    @cached_property
+    def can_run(self) -> dict[str, dict[str, Any]]:
+        """The limits of each type that has any, by the name of the type."""
+        return {policy.job_type: _limits(policy) for policy in sorted(self.policies, key=lambda each: each.job_type)}
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with everything that is reported."""
+        return _digest([*self.kind, self.can_run, self.settings, self.database, self.boot])
+
+
+def id_of(kind: TickKind) -> str:
+    """The id of the row of the ticks of this kind."""
+    return _digest(list(kind))
+
+
+def write(connection: Connection, report: HostReport) -> None:
+    """Write the row of the host, and remove those of hosts that reported nothing for a month."""
+    values = {
+        "host_id": id_of(report.kind),
+        **{f"its_{name}": value for name, value in report.kind._asdict().items()},
+        "its_digest": report.digest,
+        "its_can_run": report.can_run,
+        "its_settings": report.settings,
+        "its_database": report.database,
+        "its_boot": report.boot or UNKNOWN_BOOT,
+    }
+    connection.execute(Prepared("hosts.write", (connection.database,)), values)
+    connection.execute(Prepared("hosts.forget"))
+
+
+def _limits(policy: Policy) -> dict[str, Any]:
+    limits: Iterable[tuple[str, Any]] = (
+        ("concurrency", policy.concurrency),
+        ("is_async", policy.is_async),
+        *(() if policy.limits is None else policy.limits.as_data().items()),
+    )
+    return {name: value for name, value in limits if value}
+
+
+def _digest(data: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,56 @@
+"""The rows of hosts: what their ticks can run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Delete, Executable, Float, ScalarSelect, String, bindparam, case, delete, or_, select
+
+from jobrunner.store.dialect.statements import inserting
+from jobrunner.store.dialect.values import later, now
+from jobrunner.store.schema import job_hosts
+
+VARIANTS = {"write": [("sqlite",), ("postgresql",)]}
+_REPORTED_EVERY = timedelta(days=1)
+_KEPT = timedelta(days=30)
+# Not the names of the columns, because SQLAlchemy reserves those.
+_ID = bindparam("host_id", type_=String)
+
+
+def digest_of_host() -> ScalarSelect[Any]:
+    """The digest of the last report of a host. NULL: there is none, or it must be written again because of its age."""
+    columns = job_hosts.c
+    is_fresh = columns.reported_at > later(bindparam("reported_before", -_REPORTED_EVERY.total_seconds(), type_=Float))
+    return select(columns.digest).where(columns.id == _ID, is_fresh).scalar_subquery()
+
+
+def write(database: str) -> Executable:
+    """Insert or replace the row of a host. A machine that comes back after another one is noted."""
+    columns = job_hosts.c
+    names = ("host", "application", "types", "digest", "can_run", "settings", "database", "boot")
+    values: dict[str, Any] = {name: bindparam(f"its_{name}", type_=columns[name].type) for name in names}
+    insert = inserting(database, job_hosts).values(
+        id=_ID, last_boot=bindparam("its_boot", type_=columns.boot.type), reported_at=now(), **values
+    )
+    new = insert.excluded
+    has_come_back = (new.boot != columns.boot) & (new.boot == columns.last_boot)
+    replaced = {name: new[name] for name in names}
+    statement: Executable = insert.on_conflict_do_update(
+        index_elements=[columns.id],
+        set_={
+            **replaced,
+            "last_boot": case((new.boot == columns.boot, columns.last_boot), else_=columns.boot),
+            "is_twin_at": case((has_come_back, now()), else_=columns.is_twin_at),
+            "reported_at": now(),
+        },
+    )
+    return statement
+
+
+def forget() -> Delete:
+    """Remove the rows of hosts that reported nothing for long: containers have ever new names."""
+    earlier = later(bindparam("before", -_KEPT.total_seconds(), type_=Float))
+    # A time in the future was written before the clock stepped back.
+    ahead = later(bindparam("after", _KEPT.total_seconds(), type_=Float))
+    return delete(job_hosts).where(or_(job_hosts.c.reported_at <= earlier, job_hosts.c.reported_at > ahead))
