@@ -1,17 +1,21 @@
 """history: what happened in a time, on one time line."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from harness import Commands, Database, PostgresDatabase, postgresql_only
+from harness import Commands, Database, PostgresDatabase, postgresql_only, sqlite_only
 from harness.at_work import OWNER, running
 from harness.database import numbers
 from harness.handlers_rows import queue
 from harness.plans import costs
+from harness.statements import before_statements
 from harness.stores import opening
 from jobrunner.store import history
+from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database as Store
 from jobrunner.store.history import Asked, Entry, History
 
@@ -154,6 +158,23 @@ def test_pages_of_a_history_have_each_entry_once(
         seen += page.entries
         since = page.next_since
     assert [each.run_id for each in seen] == ids
+
+
+@sqlite_only
+def test_history_searches_every_table_by_an_index(database: Database, store: Store) -> None:
+    attempt(database, database.now(), "failed", 2)
+    plans: list[str] = []
+
+    def explain(connection: Connection, statement: str, parameters: Any) -> None:
+        if not statement.startswith("BEGIN"):
+            rows = connection.driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters or ()).fetchall()
+            plans.extend(tuple(row)[3] for row in rows)
+
+    with before_statements(store, explain):
+        read(store, Asked(HOUR))
+    scanned = [each for each in plans if re.match("SCAN job_(runs|attempts|events|ticks)", each)]
+    assert scanned == ["SCAN job_runs USING INDEX job_runs_lease"]
+    assert len(plans) > 8
 
 
 @postgresql_only

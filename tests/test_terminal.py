@@ -124,3 +124,19 @@ def test_rich_is_imported_only_to_show_something_to_a_person(
     os.close(theirs)
     read_terminal(ours)
     assert ("rich.console" in done.stderr) is wanted
+
+
+def test_long_backfill_shows_its_progress_to_a_person_and_to_nobody_else(
+    jobrunner: Commands, database: Database
+) -> None:
+    jobrunner("schedule", "add", "often", "--type", "echo", "--cron", "* * * * *")
+    begin = database.now().replace(second=0, microsecond=0) - timedelta(days=2)
+    span = [f"--from={begin.isoformat()}", f"--to={(begin + timedelta(minutes=1499)).isoformat()}", "--most=1500"]
+    words = ["schedule", "backfill", "often", "--json", *span]
+    code, seen = seen_at(jobrunner, " ".join(words), 80)
+    assert code == 0
+    assert "backfill of often  [#############.......] 1000/1500\r\x1b[K" in seen
+    assert json.loads(seen.rpartition("\x1b[K")[2])[1499]["answer"] == "made"
+    again = jobrunner(*words)
+    assert again.stderr == ""
+    assert {row["answer"] for row in again.json()} == {"has a run"}

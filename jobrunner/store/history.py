@@ -227,7 +227,9 @@ def _first_id_since(connection: Connection, since: datetime) -> int:
     columns = job_attempts.c
     probe = select(columns.id, columns.finished_at).where(columns.id >= bindparam("low", type_=BigKey))
     probe = probe.order_by(columns.id).limit(1)
-    low, high = connection.execute(select(func.min(columns.id), func.max(columns.id))).one()
+    # Two queries: SQLite would read all rows for one that asks for both.
+    ends = (select(of_all(columns.id)).scalar_subquery() for of_all in (func.min, func.max))
+    low, high = connection.execute(select(*ends)).one()
     if low is None:
         return 0
     high += 1

@@ -72,7 +72,9 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     span = store.Span(begin, end, most, kept, again)
     who = session.actor()
     database = session.open_database(config, for_many_rows=True)
-    found = database.write(lambda each: store.backfill(each, name, span, config.payload_limit, who, dry_run=dry_run))
+    with render.progress(None, f"backfill of {name}") as advance:
+        fill = partial(store.backfill, name=name, span=span, payload_limit=config.payload_limit, actor=who)
+        found = database.write(lambda each: fill(each, dry_run=dry_run, progress=advance))
     words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:
