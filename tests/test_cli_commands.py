@@ -28,6 +28,8 @@ OPTIONS = {
     "retry": ["JOB_ID", "--force", "--reason"],
     "cancel": ["JOB_ID", "--reason"],
     "discard": ["JOB_ID", "--reason"],
+    "runs": ["--status", "--type", "--since", "--before", "--limit", "--json", "--jsonl"],
+    "errors": ["--type", "--schedule", "--since", "--until", "--error-like", "--limit", "--json"],
     "status": ["--json", "--watch"],
     "logs": ["JOB_ID", "--follow", "--attempt"],
     "watch": ["JOB_ID"],

@@ -37,7 +37,7 @@ def test_listing_without_a_run_of_a_mistyped_type_says_which_type_there_is(
     jobrunner: Commands, database: Database
 ) -> None:
     queue(database, "report.send")
-    for words in ("stats report.sned", "history --type report.sned --since 1s"):
+    for words in ("stats report.sned", "history --type report.sned --since 1s", "runs --type report.sned"):
         done = jobrunner(*words.split())
         assert done.stderr == "jobrunner: no run has the type 'report.sned'; did you mean 'report.send'?\n"
         assert done.stdout != ""

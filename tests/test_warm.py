@@ -21,6 +21,8 @@ TABLE = [
     "enqueue echo --payload {}",
     "enqueue fail --key k --max-attempts 1",
     "show 1",
+    "runs --json",
+    "errors --json",
     "jobs",
     "schedule add nightly --type echo --cron @daily",
     "schedule show nightly",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -68,7 +67,7 @@ def history(
     database = session.open_database(config)
     found = database.read(partial(store.history, asked=asked))
     if as_json:
-        render.echo_json({**asdict(found), "entries": list(map(asdict, found.entries))})
+        render.echo_json(found)
         return
     if found.entries:
         render.table(_HEADINGS, map(_cells, found.entries), indent="")

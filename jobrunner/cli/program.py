@@ -14,6 +14,7 @@ from jobrunner.errors import JobrunnerError
 _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
+    **dict.fromkeys(("runs", "errors"), "listing"),
     **dict.fromkeys(("logs", "watch"), "logs"),
     "status": "status",
     "history": "history",

@@ -90,7 +90,7 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
     if on_terminal():
         from jobrunner.cli import terminal
 
-        terminal.show_fields(texts, indent)
+        terminal.show_fields(list(texts.items()), indent)
         return
     width = max((len(name) for name in values), default=0)
     for name, text in texts.items():

@@ -271,7 +271,6 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
-    "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
     **dict.fromkeys(
         (
             "inspection.clock",

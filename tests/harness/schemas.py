@@ -16,6 +16,8 @@ SQLITE_OBJECTS = "SELECT type || ' ' || name AS name FROM sqlite_master WHERE na
 WITH_A_SCHEMA = [
     ["tick"],
     ["status"],
+    ["runs"],
+    ["errors"],
     ["stats"],
     ["health"],
     ["status", "--json"],
