@@ -24,8 +24,8 @@ LONG = "the report could not be rendered because its template names a variable t
 PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"
 # What each shows lies in `many_rows`.
 TABLE = (
-    "status", "runs", "errors", "show 1", "show 2", "history", "health", "jobs", "stats", "effects list", "schedule list",
-    "schedule show nightly", "schedule next nightly",
+    "status", "runs", "errors", "show 1", "show 2", "history", "health", "jobs", "stats", "effects list",
+    "schedule list", "schedule show nightly", "schedule next nightly",
 )  # fmt: skip
 
 
