@@ -47,6 +47,7 @@ OPTIONS = {
     "status": ["--json", "--watch"],
     "logs": ["JOB_ID", "--follow", "--attempt"],
     "watch": ["JOB_ID"],
+    "history": ["--since", "--until", "--type", "--schedule", "--limit", "--json"],
     "pause": ["--type", "--host", "--all", "--reason", "--list", "--json"],
     "resume": ["--type", "--host", "--all", "--reason"],
     "stats": ["TYPE", "--since", "--json"],

@@ -180,20 +180,28 @@ def test_fish_completes_from_the_file_that_the_help_names(jobrunner: Commands, t
     assert set(complete("jobrunner tick --b")) == {"--budget", "--batch"}
 
 
-def test_completing_touches_no_database_and_starts_no_process(jobrunner: Commands, app: App, tmp_path: Path) -> None:
+def test_completing_starts_no_process_and_opens_a_database_only_for_names(
+    jobrunner: Commands, app: App, tmp_path: Path
+) -> None:
+    jobrunner("schedule", "add", "nightly", "--type", "report", "--cron", "@daily", "--allow-unknown")
     (tmp_path / "sitecustomize.py").write_text(WATCH)
     watched = tmp_path / "watched"
     env = {"PYTHONPATH": str(tmp_path), "WATCHED": str(watched)}
-    missing = f"sqlite:///{tmp_path}/missing.db"
-    asked = [["st"], ["enqueue", "e"], ["enqueue", "echo", "--"], ["show", ""], ["schedule", "remove", ""]]
+    missing = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{tmp_path}/missing.db"}
+    asked = [["st"], ["enqueue", "echo", "--"], ["show", ""], ["completion", ""]]
+    names = {"enqueue r": "report", "history --type ": "report", "schedule remove ni": "nightly"}
     for shell in SHELLS:
         assert jobrunner("completion", shell, env=env).stderr == ""
-        completed(jobrunner, shell, "jobrunner", "enqueue", "e", **env)
     # How the words go on does not depend on the shell that asks.
     for shell, words in zip(itertools.cycle(SHELLS), asked, strict=False):
-        completed(jobrunner, shell, "jobrunner", *words, **env, JOBRUNNER_DATABASE_URL=missing)
+        completed(jobrunner, shell, "jobrunner", *words, **env)
+    for shell, line in zip(SHELLS, names, strict=True):
+        assert completed(jobrunner, shell, "jobrunner", *line.split(" "), **env, **missing) in ([], [("", "")])
     assert not watched.exists(), watched.read_text()
     assert not (tmp_path / "missing.db").exists()
+    for shell, (line, name) in zip(SHELLS, names.items(), strict=True):
+        assert completed(jobrunner, shell, "jobrunner", *line.split(" "), **env) == [("plain", name)]
+    assert set(watched.read_text().split()) == {"sqlite3.connect"}
     # The watch itself works.
     jobrunner("enqueue", "echo", env=env)
     assert {"sqlite3.connect", "subprocess.Popen"} <= set(watched.read_text().split())

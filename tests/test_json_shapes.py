@@ -24,6 +24,7 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "enqueue --json": (None, "enqueue echo --key k --json"),
     "errors --json": ("errors --json", "errors --json"),
     "health --json": ("health --json", "health --json"),
+    "history --json": ("history --json", "history --json --since 20d"),
     "jobs --json": ("jobs --json", "jobs --json"),
     "pause --json": ("pause --list --json", "pause --list --json"),
     "prune --json": ("prune --json", "prune --dry-run --json"),

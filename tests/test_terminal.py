@@ -23,8 +23,10 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e [bold]not markup[/bold] :smile
 LONG = "the report could not be rendered because its template names a variable that nobody has given " * 4
 PATH = "/srv/application/releases/2026-11-22/reports/weekly/summary_of_all_customers_of_the_region.html"
 # What each shows lies in `many_rows`.
-TABLE = ["status", "show 1", "show 2", "jobs", "stats", "effects list", "schedule list", "schedule show nightly",
-    "schedule next nightly"]  # fmt: skip
+TABLE = (
+    "status", "runs", "errors", "show 1", "show 2", "history", "health", "jobs", "stats", "effects list",
+    "schedule list", "schedule show nightly", "schedule next nightly",
+)  # fmt: skip
 
 
 def many_rows(jobrunner: Commands, database: Database) -> None:
@@ -56,12 +58,13 @@ def test_commands_fit_their_terminal_break_no_word_and_leave_nothing_out(
 ) -> None:
     many_rows(jobrunner, database)
     for words in TABLE:
-        plain = jobrunner(*words.split()).stdout
+        done = jobrunner(*words.split(), check=False)
+        plain = done.stdout
         assert "\x1b" not in plain
         for columns in (80, 200):
             code, seen = seen_at(jobrunner, f"{words} --utc", columns)
             shown = STYLES.sub("", seen)
-            assert code == 0, seen
+            assert code == done.returncode, seen
             assert not set(shown) & set("\x1b\x07\x9b\u202e"), words
             assert max(map(len, shown.splitlines())) <= columns, (words, columns, shown)
             # A word of a full line cannot be kept together.
@@ -131,3 +134,19 @@ def test_rich_is_imported_only_to_show_something_to_a_person(
     os.close(theirs)
     read_terminal(ours)
     assert ("rich.console" in done.stderr) is wanted
+
+
+def test_long_backfill_shows_its_progress_to_a_person_and_to_nobody_else(
+    jobrunner: Commands, database: Database
+) -> None:
+    jobrunner("schedule", "add", "often", "--type", "echo", "--cron", "* * * * *")
+    begin = database.now().replace(second=0, microsecond=0) - timedelta(days=2)
+    span = [f"--from={begin.isoformat()}", f"--to={(begin + timedelta(minutes=1499)).isoformat()}", "--most=1500"]
+    words = ["schedule", "backfill", "often", "--json", *span]
+    code, seen = seen_at(jobrunner, " ".join(words), 80)
+    assert code == 0
+    assert "backfill of often  [#############.......] 1000/1500\r\x1b[K" in seen
+    assert json.loads(seen.rpartition("\x1b[K")[2])[1499]["answer"] == "made"
+    again = jobrunner(*words)
+    assert again.stderr == ""
+    assert {row["answer"] for row in again.json()} == {"has a run"}

@@ -35,6 +35,7 @@ TABLE = [
     "health --only uncertain_effects",
     "effects list",
     "logs 3",
+    "history",
     "watch 2",
     "retry 3",
     "cancel 1",

@@ -294,15 +294,17 @@ def _times(count: int, over: timedelta | None, begin: datetime | None) -> Sequen
 
 def _run(database: Database, change: Changing, runs: Sequence[Mapping[str, Any]]) -> Batch:
     total = Batch(0)
-    for begin in range(0, len(runs), bulk.BATCH):
-        batch = runs[begin : begin + bulk.BATCH]
+    with render.progress(len(runs), "runs changed") as advance:
+        for begin in range(0, len(runs), bulk.BATCH):
+            batch = runs[begin : begin + bulk.BATCH]
 
-        def work(connection: Connection, batch: Sequence[Mapping[str, Any]] = batch) -> Batch:
-            return change(connection, batch)
+            def work(connection: Connection, batch: Sequence[Mapping[str, Any]] = batch) -> Batch:
+                return change(connection, batch)
 
-        done = database.write(work)
-        database.hit("bulk.committed")
-        total = Batch(*map(sum, zip(astuple(total), astuple(done), strict=True)))
+            done = database.write(work)
+            database.hit("bulk.committed")
+            advance(len(batch))
+            total = Batch(*map(sum, zip(astuple(total), astuple(done), strict=True)))
     return total
 
 

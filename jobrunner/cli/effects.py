@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from jobrunner.cli import environment, options, render, session
+from jobrunner.cli.lazy import SuggestingGroup
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.jobs.payload import check_payload
 from jobrunner.store import uncertain
@@ -16,7 +17,7 @@ from jobrunner.store.uncertain import Settled
 from jobrunner.text import visible
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def effects() -> None:
     """Show and settle uncertain effects: calls of `ctx.once` that did not end, or ended with an error."""
 

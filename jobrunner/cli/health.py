@@ -6,7 +6,6 @@ import click
 
 from jobrunner.admin.findings import NAMES, Finding, findings
 from jobrunner.cli import environment, render, session
-from jobrunner.text import visible
 
 
 @click.command()
@@ -41,7 +40,8 @@ def health(context: click.Context, only: str | None, as_json: bool) -> None:
 def show(found: list[Finding]) -> None:
     """One line for each finding."""
     for each in found:
-        click.echo(f"{each.severity.name} {each.name}: {visible(each.sentence)}; {visible(each.remedy)}")
+        is_wrong = each.severity.name == "CRITICAL"
+        render.line(f"{each.severity.name} {each.name}: {each.sentence}; {each.remedy}", is_wrong=is_wrong)
 
 
 def _checked(only: str) -> set[str]:

@@ -9,9 +9,24 @@ from typing import Any
 import click
 
 from jobrunner.cli import options
+from jobrunner.text import nearest
 
 
-class LazyGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that proposes the most similar of its commands for a name that none of them has."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises click's usage error."""
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            near = nearest(name, self.list_commands(ctx))
+            ctx.fail(f"No such command {name[:60]!r}." + ("" if near is None else f" Did you mean {near!r}?"))
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(SuggestingGroup):
     """Imports only the command that is used, because most calls use one command.
 
     ``modules`` maps the name of each command to its module in this package. The module's ``COMMANDS`` has the command.

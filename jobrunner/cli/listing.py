@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.cli.selecting import selection_options, some_selection_options
 from jobrunner.cli.types import Checked, job_id
 from jobrunner.errors import UsageError
@@ -70,6 +70,7 @@ def runs(selection: Selection, limit: int, before: int | None, as_json: bool, as
         click.echo(more)
     elif not found.runs:
         click.echo("no runs")
+        known.suggest_type(selection.job_types, database.read(known.types_of))
 
 
 def _cells(run: SelectedRun) -> tuple[object, ...]:

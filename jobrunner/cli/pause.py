@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrunner.cli import environment, options, render, session
+from jobrunner.cli import environment, known, options, render, session
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.store import pauses
@@ -23,7 +23,14 @@ def _of_what(command: _Command) -> _Command:
     for option in (
         click.option("--all", "everything", is_flag=True, help="All job types on all hosts."),
         click.option("--host", "hosts", multiple=True, metavar="HOST", help="A host; may be repeated."),
-        click.option("--type", "types", multiple=True, metavar="TYPE", help="A job type; may be repeated."),
+        click.option(
+            "--type",
+            "types",
+            multiple=True,
+            metavar="TYPE",
+            shell_complete=known.job_types,
+            help="A job type; may be repeated.",
+        ),
     ):
         command = option(command)
     return command

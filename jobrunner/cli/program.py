@@ -19,6 +19,7 @@ _MODULES = {
     **dict.fromkeys(("logs", "watch"), "logs"),
     "run": "run",
     "status": "status",
+    "history": "history",
     "stats": "stats",
     "health": "health",
     "metrics": "metrics",

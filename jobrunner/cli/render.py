@@ -143,23 +143,25 @@ def changing_line() -> Iterator[Callable[[str, float, float | None, str], None]]
 
 
 @contextmanager
-def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
-    """How far a long command of our own is: call the function with how many more are done.
+def progress(total: int | None, what: str) -> Iterator[Callable[..., None]]:
+    """How far a long command of our own is: call the function with how many more are done, and of how many if that is
+    known only then.
 
     It is drawn on stderr if that is a terminal, and not at all otherwise. It leaves no line behind.
     """
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield lambda *_: None
         return
     from jobrunner.cli import terminal
 
     done = 0
     with terminal.changing_line(sys.stderr, leaves_no_line=True) as show:
 
-        def advance(more: int) -> None:
+        def advance(more: int, of: int | None = total) -> None:
             nonlocal done
-            done += more
-            show(what, done, total, "" if total is not None else f"{done} done")
+            # A transaction that is tried again begins anew.
+            done = done + more if of is None else min(done + more, of)
+            show(what, done, of, f"{done} done" if of is None and done else "")
 
         advance(0)
         yield advance

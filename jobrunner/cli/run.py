@@ -13,7 +13,7 @@ import click
 
 from jobrunner import clock
 from jobrunner.application.enqueueing import new_run
-from jobrunner.cli import environment, following, options, render, session, streams
+from jobrunner.cli import environment, following, known, options, render, session, streams
 from jobrunner.cli.logs import Printer
 from jobrunner.cli.types import Checked, read_payload, timeout_of_a_run
 from jobrunner.errors import JobrunnerError
@@ -32,7 +32,7 @@ _MOST_URGENT = 1000
 
 
 @click.command()
-@click.argument("job_type", metavar="TYPE")
+@click.argument("job_type", metavar="TYPE", shell_complete=known.job_types)
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
 @click.option(
     "--timeout",

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import click
 
 from jobrunner.application.enqueueing import new_run
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import parse_payload
@@ -26,7 +26,7 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 
 
 @click.command()
-@click.argument("job_type", metavar="TYPE")
+@click.argument("job_type", metavar="TYPE", shell_complete=known.job_types)
 @click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
 @click.option(
     "--run-at",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from jobrunner.cli import known
 from jobrunner.cli.types import Checked, job_id, parse_instant
 from jobrunner.durations import parse_duration
 from jobrunner.errors import UsageError
@@ -47,9 +48,17 @@ _OPTIONS: dict[str, Callable[[_Command], _Command]] = {
         help="Runs with this status; repeatable.",
     ),
     "job_types": click.option(
-        "--type", "job_types", type=_TEXT, multiple=True, metavar="T", help="Runs of this type; repeatable."
+        "--type",
+        "job_types",
+        type=_TEXT,
+        multiple=True,
+        metavar="T",
+        shell_complete=known.job_types,
+        help="Runs of this type; repeatable.",
     ),
-    "schedule": click.option("--schedule", type=_TEXT, metavar="NAME", help="Runs of this schedule."),
+    "schedule": click.option(
+        "--schedule", type=_TEXT, metavar="NAME", shell_complete=known.schedules, help="Runs of this schedule."
+    ),
     "since": click.option(
         "--since",
         type=_WHEN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import zip_longest
 
@@ -27,7 +27,7 @@ from jobrunner.store.check import check_schema
 from jobrunner.store.database import Database
 from jobrunner.store.location import locate
 from jobrunner.store.waits import Waits
-from jobrunner.text import one_line
+from jobrunner.text import nearest, one_line
 from jobrunner.worker.watchdog import Watchdog, watching
 
 
@@ -102,7 +102,9 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
     known = {policy.job_type: policy for policy in policies}
     if job_type not in known:
         there_are = (
-            f"it has {', '.join(sorted(known))}" if known else "neither JOBRUNNER_IMPORT nor a jobrunner.toml names one"
+            f"it has {', '.join(sorted(known))}{_meant(job_type, known)}"
+            if known
+            else "neither JOBRUNNER_IMPORT nor a jobrunner.toml names one"
         )
         raise UnknownJobType(f"this host has no handler for {job_type!r} ({there_are}); {hint}")
     for misfit in misfits:
@@ -120,6 +122,11 @@ def types_and_misfits(config: Config, asked: Sequence[tuple[str, Payload]]) -> t
     handshake = _handshake(config, payloads=asked)
     reported = zip(of_commands, handshake.misfits, strict=True)
     return [*commands, *(each.job_type for each in handshake.policies)], [one or other for one, other in reported]
+
+
+def _meant(job_type: str, known: Iterable[str]) -> str:
+    near = nearest(job_type, known)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def misfits(config: Config, declared: Sequence[Declaration], of_handlers: Sequence[str | None]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.stats import Stats
 from jobrunner.store.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.error_groups import Errors
+from jobrunner.store.history import History
 from jobrunner.store.listing import Page, SelectedRun
 from jobrunner.store.overview import State
 from jobrunner.store.pauses import Pause
@@ -172,6 +173,7 @@ SHAPES: dict[str, Any] = {
     "enqueue --json": Enqueued,
     "errors --json": Errors,
     "health --json": Health,
+    "history --json": History,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
     "prune --json": Pruned,

@@ -9,7 +9,7 @@ import click
 
 from jobrunner.admin.stats import Durations, TypeStats
 from jobrunner.admin.stats import stats as stats_of
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration, parse_duration
 
@@ -20,7 +20,7 @@ HEADINGS = (
 
 
 @click.command()
-@click.argument("job_types", metavar="[TYPE]...", nargs=-1)
+@click.argument("job_types", metavar="[TYPE]...", nargs=-1, shell_complete=known.job_types)
 @click.option(
     "--since",
     "period",
@@ -48,6 +48,7 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
         render.table(HEADINGS, [_cells(each) for each in found.types])
     else:
         render.line("nothing ended")
+        known.suggest_type(job_types, database.read(known.types_of))
 
 
 def _cells(of_type: TypeStats) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ function is the body of one write transaction, and locks the definition's row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from jobrunner.store.schedules import definition_of
 from jobrunner.store.schema import job_runs
 from jobrunner.text import iso_instant
 
+_AT_ONCE = 1000
 _INSTANT_BEFORE = timedelta(microseconds=1)
 
 
@@ -69,12 +70,20 @@ def trigger(connection: Connection, name: str, payload_limit: int, actor: Actor)
 
 
 def backfill(
-    connection: Connection, name: str, span: Span, payload_limit: int, actor: Actor, *, dry_run: bool = False
+    connection: Connection,
+    name: str,
+    span: Span,
+    payload_limit: int,
+    actor: Actor,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] = lambda _, __: None,
 ) -> list[Filled]:
     """Make a run for each slot of the span that has no run, and retry its run if that was cancelled.
 
     A second call with the same span makes nothing. Raises NotFoundError, UsageError for future slots or too many slots,
-    and QueueFull like every enqueue. After an error nothing is written.
+    and QueueFull like every enqueue. After an error nothing is written. ``progress`` is called with how many more runs
+    are made, and how many are to be made in all.
     """
     row = definitions.lock(connection, name)
     definition, at = definition_of(vars(row)), row.now
@@ -85,8 +94,12 @@ def backfill(
         return [filled for filled, _ in found]
     made = [(filled.slot, origin) for filled, origin in found if origin is not None]
     listed = [{"scheduled_for": slot, "origin": origin} for slot, origin in made]
-    ids = iter(enqueue_many.enqueue(connection, new, listed, None) if listed else ())
-    answers = [filled if origin is None else _made(filled.slot, next(ids)) for filled, origin in found]
+    ids: list[Enqueued] = []
+    for begin in range(0, len(listed), _AT_ONCE):
+        ids += enqueue_many.enqueue(connection, new, listed[begin : begin + _AT_ONCE], None)
+        progress(len(ids) - begin, len(listed))
+    enqueued = iter(ids)
+    answers = [filled if origin is None else _made(filled.slot, next(enqueued)) for filled, origin in found]
     for filled in answers:
         if filled.answer == "retried" and filled.run_id is not None:
             _retry(connection, filled.run_id, actor)

@@ -25,6 +25,7 @@ WITH_A_SCHEMA = [
     ["enqueue", "echo"],
     ["show", "1"],
     ["logs", "1"],
+    ["history"],
     ["watch", "1"],
     ["retry", "1"],
     ["cancel", "1"],

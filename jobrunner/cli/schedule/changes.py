@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from jobrunner.cli import environment, options, render, session
+from jobrunner.cli import environment, known, options, render, session
 from jobrunner.cli.status import next_slot
 from jobrunner.cli.types import Checked, read_payload
 from jobrunner.errors import JobrunnerError, UsageError
@@ -97,7 +97,7 @@ def add(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option("--name", "new_name", metavar="NEW", help="Rename the schedule; its runs and its history stay.")
 @click.option("--type", "job_type", metavar="T", help="The job type to run.")
 @click.option("--cron", metavar="EXPR", help=_CRON)
@@ -161,7 +161,7 @@ def _next(changed: Changed) -> str:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @options.REASON
 def remove(name: str) -> None:
     """Remove a schedule. Its runs and its history stay, and slots that are already due still get their runs."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from jobrunner import clock
-from jobrunner.cli import environment, render
+from jobrunner.cli import environment, known, render
 from jobrunner.cli.types import Checked, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
@@ -25,7 +25,7 @@ _COUNT = Checked(lambda text: whole_number(text, least=1, most=1000))
 
 
 @click.command(name="next")
-@click.argument("asked", metavar="EXPR|NAME")
+@click.argument("asked", metavar="EXPR|NAME", shell_complete=known.schedules)
 @click.option("--timezone", metavar="ZONE", help="The IANA time zone of an expression. [default: UTC]")
 @click.option(
     "--after", type=Checked(parse_run_at), metavar="INSTANT", help="Only slots later than this. [default: now]"

@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from jobrunner.cli import environment, options, render, session, streams
+from jobrunner.cli import environment, known, options, render, session, streams
 from jobrunner.cli.types import Checked, parse_instant
 from jobrunner.durations import format_duration
 from jobrunner.errors import UsageError
@@ -20,7 +20,7 @@ _instant = Checked(parse_instant)
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": 1}.')
 @options.REASON
 def trigger(name: str, as_json: bool) -> None:
@@ -43,7 +43,7 @@ def trigger(name: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option(
     "--from", "begin", required=True, type=_instant, metavar="TIME", help="The first slot, ISO 8601 with an offset."
 )
@@ -72,7 +72,9 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
     span = store.Span(begin, end, most, kept, again)
     who = session.actor()
     database = session.open_database(config, for_many_rows=True)
-    found = database.write(lambda each: store.backfill(each, name, span, config.payload_limit, who, dry_run=dry_run))
+    with render.progress(None, f"backfill of {name}") as advance:
+        fill = partial(store.backfill, name=name, span=span, payload_limit=config.payload_limit, actor=who)
+        found = database.write(lambda each: fill(each, dry_run=dry_run, progress=advance))
     words = {"made": "would be made", "retried": "would be retried"} if dry_run else {}
     rows = [{**asdict(filled), "answer": words.get(filled.answer, filled.answer)} for filled in found]
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.status import SCHEDULES, next_slot, schedule_cells
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration
@@ -44,7 +44,7 @@ def list_(removed: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known.schedules)
 @click.option(
     "--limit",
     type=Checked(partial(whole_number, least=1, most=100_000)),

@@ -26,7 +26,7 @@ _IS_QUARANTINED = text(f"{_IS_CLAIMABLE} AND lease_expiries >= {QUARANTINE_AFTER
 # Only a running run has a lease_token. The planner does not know that, so it uses this index for no other question.
 _AT_WORK_WITH_KEY = text("lease_token IS NOT NULL AND concurrency_key IS NOT NULL")
 _HAS_DEADLINE = text("finished_at IS NULL AND lease_token IS NULL AND start_deadline_at IS NOT NULL")
-_IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
+IS_SLOT = text("scheduled_for IS NOT NULL AND (origin IS NULL OR origin <> 'again')")
 
 job_state = Table(
     "job_state",
@@ -150,7 +150,7 @@ job_runs = Table(
 )
 _URGENT_FIRST = (job_runs.c.turn_at, job_runs.c.run_at, job_runs.c.id)
 # Partial, because most runs have no slot, and each index entry is written again at the claim and at the end of its run.
-partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=_IS_SLOT, unique=True)
+partial("job_runs_slot", job_runs.c.definition_id, job_runs.c.scheduled_for, where=IS_SLOT, unique=True)
 # For the overlap policy of a definition.
 partial("job_runs_unfinished", job_runs.c.definition_id, job_runs.c.id, where=_unfinished("definition_id"))
 partial("job_runs_key", job_runs.c.concurrency_key, job_runs.c.id, where=_unfinished("concurrency_key"))
