@@ -16,6 +16,7 @@ _MODULES = {
     **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
     "status": "status",
     "stats": "stats",
+    "explain": "explain",
     "health": "health",
     "apply": "apply",
     "dev": "dev",
