@@ -20,5 +20,5 @@ def elapsed() -> float:
 
 
 def utc_now() -> datetime:
-    """The time by this host's clock, aware, in UTC. It is never compared with instants of the database."""
+    """The time by this host's clock, aware, in UTC. Only ``doctor`` compares it with the database's."""
     return datetime.now(UTC)

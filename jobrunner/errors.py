@@ -104,6 +104,14 @@ class ConfigurationError(JobrunnerError):
     exit_code = 78
 
 
+class UnknownVariable(ConfigurationError):
+    """A variable of the environment has our prefix and is not a setting."""
+
+    def __init__(self, message: str, variable: str) -> None:
+        super().__init__(message)
+        self.variable = variable
+
+
 class SchemaMismatch(ConfigurationError):
     """This code cannot work with the database's schema."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from harness import App, Commands, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.schemas import WITH_A_SCHEMA
 
 pytestmark = sqlite_only
 
@@ -69,16 +70,21 @@ def test_default_database_is_created_private_and_reported(home: Home) -> None:
     assert home.run("tick") == (0, "", "")
 
 
-READING = ["status", "show 1", "schedule list", "schedule show x", "schedule next x", "apply --dry-run"]
-CHANGING = ["retry 1", "cancel 1", "schedule pause x", "schedule remove x", "schedule trigger x"]
+# These make what does not exist yet; every other command is given a database.
+CREATING = ("tick", "enqueue", "schedule add", "apply")
 
 
-def test_reading_command_creates_no_default_database(home: Home) -> None:
+def test_no_other_command_creates_the_default_database(home: Home) -> None:
     """A person who looks with the wrong user or without the env file must not be shown an empty database."""
-    for words in (*READING, *CHANGING):
-        code, stdout, stderr = home.run(*words.split())
+    tried = [words for words in WITH_A_SCHEMA if not " ".join(words).startswith(CREATING)]
+    tried += [["apply", "--dry-run"]]
+    assert len(tried) > 15
+    for words in tried:
+        code, stdout, stderr = home.run(*words)
         assert (words, code, stdout) == (words, 69, "")
         assert stderr == f"jobrunner: there is no database at {home.file}; create it with: jobrunner migrate\n"
+    code, stdout, _ = home.run("doctor", "--no-crontab")
+    assert (code, f"there is no database at {home.file}" in stdout) == (1, True)
     assert not home.file.parent.exists()
 
 

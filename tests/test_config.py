@@ -9,6 +9,8 @@ import pytest
 
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.schemas import WITH_A_SCHEMA
+from jobrunner import __version__
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 
@@ -272,7 +274,7 @@ def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_anothe
     """Otherwise a tick would silently use the file in the home folder, and exit with 0."""
     env_file = tmp_path / "app.env"
     for name, meant in MISSPELT.items():
-        with pytest.raises(ConfigurationError, match=f"^{name} is not a setting; .*{meant}"):
+        with pytest.raises(ConfigurationError, match=f"^{name} is not a setting of this .*; .*{meant}"):
             config.load({name: database.url})
     env_file.write_text(f"JOBRUNNER_DATABSE_URL={database.url}\n")
     for words in (["tick"], ["status"], ["enqueue", "echo"], ["migrate"]):
@@ -280,9 +282,25 @@ def test_a_setting_that_is_misspelt_stops_every_command_before_it_goes_to_anothe
             done = jobrunner(*words, *more, env={"JOBRUNNER_DATABASE_URL": None, **env}, check=False)
             assert (done.returncode, done.stdout) == (78, ""), done
             assert done.stderr == (
-                "jobrunner: JOBRUNNER_DATABSE_URL is not a setting; did you mean 'JOBRUNNER_DATABASE_URL'?\n"
+                f"jobrunner: JOBRUNNER_DATABSE_URL is not a setting of this jobrunner ({__version__});"
+                " did you mean 'JOBRUNNER_DATABASE_URL'?\n"
             )
     assert database.query("SELECT id FROM job_ticks") == []
+
+
+# Those that need no database; completion has no settings, and doctor goes on to its other checks.
+OTHERS = [["jobs"], ["migrate"], ["schedule", "next", "@daily"], ["schedule", "import", "-"], ["schedule", "crontab"]]
+
+
+@sqlite_only
+def test_variable_of_no_setting_stops_every_command(jobrunner: Commands, database: Database) -> None:
+    """It names the version, because a newer one may know the variable: hosts are upgraded one by one."""
+    for words in (*WITH_A_SCHEMA, *OTHERS):
+        done = jobrunner(*words, env={"JOBRUNNER_KEEP_DAED": "1d"}, stdin="", check=False)
+        assert (words, done.returncode, done.stdout) == (words, 78, "")
+        assert done.stderr.startswith(
+            f"jobrunner: JOBRUNNER_KEEP_DAED is not a setting of this jobrunner ({__version__}); did you mean"
+        )
 
 
 KUBERNETES = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR"]

@@ -29,14 +29,18 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
+    "explain 1",
     "health --only uncertain_effects",
     "effects list",
+    "logs 3",
+    "watch 2",
     "retry 3",
     "cancel 1",
     "discard 3 --reason tired",
     "pause --type echo --reason tired",
     "resume --type echo",
     "completion bash",
+    "doctor --no-crontab --json",
 ]
 CHANGING = re.compile(
     r"""(\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.]*(Z|\+00:00)?  # instants

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jobrunner import failpoints
-from jobrunner.errors import ConfigurationError
+from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
 from jobrunner.text import storable
@@ -16,6 +16,7 @@ from jobrunner.text import storable
 _ENV_FILE = "JOBRUNNER_ENV_FILE"
 _CONFIG = "JOBRUNNER_CONFIG"
 _loaded: Config | None = None
+_env_file: tuple[Path | None, frozenset[str]] = (None, frozenset())
 
 
 def add_env_file(named: Path | None) -> Path | None:
@@ -23,13 +24,16 @@ def add_env_file(named: Path | None) -> Path | None:
 
     A second call changes nothing. Raises ConfigurationError before it changes any variable.
     """
+    global _env_file  # noqa: PLW0603 - a process has one environment
     variable = os.environ.get(_ENV_FILE, "").strip()
     path = named or (Path(variable) if variable else None)
     if path is not None:
         from jobrunner.settings.env_file import read_env_file
 
         # The bytes of the file, because the locale may have another encoding.
-        os.environb.update({name.encode(): value.encode() for name, value in read_env_file(path).items()})
+        variables = read_env_file(path)
+        os.environb.update({name.encode(): value.encode() for name, value in variables.items()})
+        _env_file = (path.absolute(), frozenset(variables))
     # Children inherit the variables. A child that starts jobrunner must be able to set others.
     os.environ.pop(_ENV_FILE, None)
     return None if path is None else path.absolute()
@@ -40,15 +44,40 @@ def name_config(path: Path) -> None:
     os.environ[_CONFIG] = str(path.absolute())
 
 
+def env_file() -> tuple[Path | None, frozenset[str]]:
+    """The env file that was read into the environment, and the names of its variables."""
+    return _env_file
+
+
+def examine() -> tuple[Config | None, Mapping[str, str], list[str]]:
+    """The settings as far as they can be read, the origins of those that are given, and what is wrong with them."""
+    global _loaded
+    environ, problems = dict(os.environ), list[str]()
+    while True:
+        try:
+            _check_utf8(environ)
+            _loaded, origins = settings.load_with_origins(environ)
+            return _loaded, origins, problems
+        except UnknownVariable as error:
+            problems.append(str(error))
+            del environ[error.variable]
+        except (ConfigurationError, UsageError) as error:
+            return None, {}, [*problems, str(error)]
+
+
 def load(flags: Mapping[str, Any] | None = None) -> Config:
     """The settings of this process."""
     global _loaded  # noqa: PLW0603 - a process has one environment
-    for name, value in os.environ.items():
-        if name.startswith("JOBRUNNER_") and storable(value) != value:
-            raise ConfigurationError(f"{name} is not UTF-8")
+    _check_utf8(os.environ)
     _loaded = settings.load(os.environ, flags)
     failpoints.hit("command.settings_loaded")
     return _loaded
+
+
+def _check_utf8(environ: Mapping[str, str]) -> None:
+    for name, value in environ.items():
+        if name.startswith("JOBRUNNER_") and storable(value) != value:
+            raise ConfigurationError(f"{name} is not UTF-8")
 
 
 def log_file() -> Path | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -115,6 +116,62 @@ def block(text: str, indent: str = "") -> None:
             line(f"{indent}{each.expandtabs()}".rstrip(), hanging=len(indent) + 2)
         else:
             click.echo(f"{indent}{each}".rstrip())
+
+
+@contextmanager
+def changing_line() -> Iterator[Callable[[str, float, float | None, str], None]]:
+    """A line that changes while something goes on: what it is, how much is done, of how much, and a message.
+
+    On a terminal it is drawn in place, with a bar if there is a total. Elsewhere each change is a line of its own.
+    """
+    if on_terminal():
+        from jobrunner.cli import terminal
+
+        with terminal.changing_line(sys.stdout) as show:
+            yield show
+        return
+    last = ""
+
+    def print_changes(what: str, done: float, total: float | None, message: str) -> None:
+        nonlocal last
+        amount = "" if total is None else f"{done:g}/{total:g}"
+        words = "  ".join(filter(None, (what, amount, visible(message))))
+        if words != last:
+            last = words
+            click.echo(visible(words))
+            sys.stdout.flush()
+
+    yield print_changes
+
+
+@contextmanager
+def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+    """How far a long command of our own is: call the function with how many more are done.
+
+    It is drawn on stderr if that is a terminal, and not at all otherwise. It leaves no line behind.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from jobrunner.cli import terminal
+
+    done = 0
+    with terminal.changing_line(sys.stderr, leaves_no_line=True) as show:
+
+        def advance(more: int) -> None:
+            nonlocal done
+            done += more
+            show(what, done, total, "" if total is not None else f"{done} done")
+
+        advance(0)
+        yield advance
+
+
+def redraw(show: Callable[[], None], *, is_first: bool) -> None:
+    """Show a whole screen in place of the one before. Only for a terminal."""
+    from jobrunner.cli import terminal
+
+    terminal.redraw(show, is_first=is_first)
 
 
 def text_of(value: object) -> str:

@@ -111,6 +111,17 @@ def policy_of(config: Config, job_type: str, hint: str, payload: Payload) -> Pol
     return known[job_type]
 
 
+def types_and_misfits(config: Config, asked: Sequence[tuple[str, Payload]]) -> tuple[list[str], list[str | None]]:
+    """The job types of this host, and why these payloads do not fit their types. Raises HandlersUnavailable."""
+    of_commands = _misfits_of_commands(config, asked)
+    commands = [policy.job_type for policy in command_policies(config)]
+    if not config.imports:
+        return commands, of_commands
+    handshake = _handshake(config, payloads=asked)
+    reported = zip(of_commands, handshake.misfits, strict=True)
+    return [*commands, *(each.job_type for each in handshake.policies)], [one or other for one, other in reported]
+
+
 def misfits(config: Config, declared: Sequence[Declaration], of_handlers: Sequence[str | None]) -> Iterator[str]:
     """A line for each declaration whose payload does not fit. ``of_handlers`` are the misfits that a child reported."""
     of_commands = _misfits_of_commands(config, [(each.job_type, each.payload) for each in declared])

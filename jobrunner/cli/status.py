@@ -5,32 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 import click
 
-from jobrunner.cli import environment, pause, render, session
+from jobrunner.cli import environment, following, pause, render, session
 from jobrunner.durations import format_duration
-from jobrunner.errors import HandlersUnavailable
+from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.settings.config import Config
 from jobrunner.store import overview
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.limits_view import RunningLimit
 from jobrunner.store.overview import DeadRun, FailingRun, State
 
+_EVERY_SECONDS = 2.0
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def status(as_json: bool) -> None:
-    """Show what is due, running, failing and dead, the schedules, and the last tick of each host."""
+@click.option("--watch", is_flag=True, help="Show it again every two seconds, in the same place, until Ctrl-C.")
+def status(as_json: bool, watch: bool) -> None:
+    """Show what is due, running, failing and dead, the schedules, and the last tick of each host.
+
+    Example: jobrunner status --watch
+    """
+    if watch and (as_json or not render.on_terminal()):
+        raise UsageError("--watch is for a terminal; for a program there is status --json, called again and again")
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
-    found = database.read(lambda connection: overview.status(connection, known))
     problems = {"handlers_problem": problem, "state_problem": session.problem_of_state(config)}
-    if as_json:
-        render.echo_json({"database": database.location.label, **vars(found), **problems})
-    else:
-        _show(database.location.label, found, problems)
+    for number, found in enumerate(
+        following.looks(database, lambda connection: overview.status(connection, known), _EVERY_SECONDS)
+    ):
+        show = partial(_show, database.location.label, found, problems)
+        if watch:
+            render.redraw(show, is_first=number == 0)
+            continue
+        if as_json:
+            render.echo_json({"database": database.location.label, **vars(found), **problems})
+        else:
+            show()
+        break
 
 
 def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:

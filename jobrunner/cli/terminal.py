@@ -7,21 +7,27 @@ are data.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from itertools import zip_longest
+from typing import TextIO
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
+from jobrunner.text import visible
+
 _GAP = "  "
 _TALLEST_CELL = 8
 """A taller cell is harder to read than the fields of a row one below the other."""
+_BAR_COLUMNS = 20
 _LONG_WORD = 32
 """A longer word, such as a path or an address, may be broken after one of its marks."""
 _PIECE = re.compile(r"[^/,:;&?=]*[/,:;&?=]+|[^/,:;&?=]+")
@@ -32,8 +38,11 @@ _DOUBTFUL = Style(color="yellow")
 _NO_VALUE = Style(dim=True)
 PLAIN = Style()
 _OF_WORDS = {
-    **dict.fromkeys(("dead", "lost", "killed", "timed_out", "crashed"), WRONG),
-    **dict.fromkeys(("failed", "cancelled", "discarded", "skipped", "paused", "at work, or killed"), _DOUBTFUL),
+    **dict.fromkeys(("dead", "killed", "timed_out", "crashed", "lease_expired"), WRONG),
+    **dict.fromkeys(
+        ("failed", "cancelled", "discarded", "dropped", "incompatible", "skipped", "paused", "at work, or killed"),
+        _DOUBTFUL,
+    ),
     **dict.fromkeys(("succeeded", "done"), Style(color="green")),
     "running": Style(color="cyan"),
     "-": _NO_VALUE,
@@ -111,6 +120,62 @@ def show_line(text: str, hanging: int, *, is_wrong: bool) -> None:
     first, *more = _lines(words, max(width() - max(indent, hanging), 10))
     lines = [[Segment(" " * indent), Segment(first, style)]]
     _print(lines + [[Segment(" " * hanging), Segment(each, style)] for each in more])
+
+
+@contextmanager
+def changing_line(
+    stream: TextIO, *, leaves_no_line: bool = False
+) -> Iterator[Callable[[str, float, float | None, str], None]]:
+    """A line drawn in place: what goes on, a bar if there is a total, and a message. It never fills the last column."""
+    is_simple = os.environ.get("TERM") == "dumb"
+    last = ""
+
+    def show(what: str, done: float, total: float | None, message: str) -> None:
+        nonlocal last
+        amount = "" if total is None else f"[{_bar(done / total if total else 1)}] {done:g}/{total:g}"
+        words = "  ".join(filter(None, (visible(what), amount, visible(message))))
+        words = words if cell_len(words) < width() else f"{set_cell_size(words, width() - 2).rstrip()}…"
+        if words != last:
+            stream.write(f"{words}\n" if is_simple else f"\r\x1b[K{words}")
+            stream.flush()
+        last = words
+
+    try:
+        yield show
+    finally:
+        if last and not is_simple:
+            stream.write("\r\x1b[K" if leaves_no_line else "\n")
+            stream.flush()
+
+
+def _bar(share: float) -> str:
+    full = round(_BAR_COLUMNS * min(max(share, 0), 1))
+    return "#" * full + "." * (_BAR_COLUMNS - full)
+
+
+class _Page(io.StringIO):
+    """What is shown next, composed as for the terminal itself."""
+
+    def isatty(self) -> bool:
+        """Whatever is composed for it has its colours and its width."""
+        return True
+
+
+def redraw(show: Callable[[], None], *, is_first: bool) -> None:
+    """Show what ``show`` prints from the top of the screen. What the screen has no room for is counted."""
+    page = _Page()
+    with redirect_stdout(page):
+        show()
+    lines = page.getvalue().rstrip("\n").split("\n")
+    if os.environ.get("TERM") == "dumb":
+        sys.stdout.write("\n".join(lines) + "\n\n")
+    else:
+        room = max(shutil.get_terminal_size().lines - 1, 3)
+        if len(lines) > room:
+            lines = [*lines[: room - 1], f"… {len(lines) - room + 1} more lines"]
+        begin = "\x1b[2J\x1b[H" if is_first else "\x1b[H"
+        sys.stdout.write(begin + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
+    sys.stdout.flush()
 
 
 def style_of(name: str, text: str) -> Style:

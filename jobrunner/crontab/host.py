@@ -86,7 +86,7 @@ def change_crontab(change: Callable[[bytes], bytes]) -> bool:
     try:
         # Without this lock, one of two installs at the same time could undo the other.
         fcntl.flock(home, fcntl.LOCK_EX)
-        old = _read_crontab()
+        old = read_crontab()
         new = change(old)
         if new == old:
             return False
@@ -98,7 +98,8 @@ def change_crontab(change: Callable[[bytes], bytes]) -> bool:
         os.close(home)
 
 
-def _read_crontab() -> bytes:
+def read_crontab() -> bytes:
+    """This user's crontab. Raises JobrunnerError if it cannot be read."""
     done = _crontab("-l")
     if done.returncode == 0:
         return done.stdout

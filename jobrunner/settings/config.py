@@ -60,6 +60,13 @@ class Config(NamedTuple):
 
 def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Config:
     """Read the settings; a flag that is None was not given. Raises ConfigurationError naming the setting."""
+    return load_with_origins(environ, flags)[0]
+
+
+def load_with_origins(
+    environ: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> tuple[Config, Mapping[str, str]]:
+    """The settings, and the origin of each that is not a default: an option, a variable, or a key of the file."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     file = _job_file(environ)
     reader = SettingsReader(environ, given, file)
@@ -97,7 +104,7 @@ def load(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> 
         health=health.read(reader),
     )
     reader.close()
-    return config
+    return config, reader.origins
 
 
 class EnqueueSettings(NamedTuple):

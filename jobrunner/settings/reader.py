@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jobrunner import names
 from jobrunner.durations import parse_duration
-from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.errors import ConfigurationError, UnknownVariable, UsageError
 from jobrunner.settings.toml_reader import TableReader, nearest_of
 from jobrunner.text import whole_number
 
@@ -36,7 +37,10 @@ class _Found(NamedTuple):
 
 
 class SettingsReader:
-    """Reads each setting once. After the last one, ``close`` refuses the keys and variables that were not read."""
+    """Reads each setting once. After the last one, ``close`` refuses the keys and variables that were not read.
+
+    ``origins`` are the names of the settings that were given, and where: an option, a variable, or a key of the file.
+    """
 
     def __init__(self, environ: Mapping[str, str], flags: Mapping[str, Any], file: JobFile | None) -> None:
         self._environ = environ
@@ -45,6 +49,7 @@ class SettingsReader:
         self._table = TableReader("settings", {} if file is None else file.settings)
         self._switches: set[str] = set()
         self._read: set[str] = set()
+        self.origins: dict[str, str] = {}
 
     def text(self, name: str) -> str:
         return self._found(name).text
@@ -114,7 +119,11 @@ class SettingsReader:
                 continue
             if (name := variable.removeprefix(_PREFIX)) not in self._read:
                 # If it were ignored, a misspelt DATABASE_URL would silently send each tick to another database.
-                raise ConfigurationError(f"{variable} is not a setting; {nearest_of(name, [*self._read], _PREFIX)}")
+                raise UnknownVariable(
+                    f"{variable} is not a setting of this jobrunner ({_version()});"
+                    f" {nearest_of(name, [*self._read], _PREFIX)}",
+                    variable,
+                )
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: D) -> T | D:
         found = self._found(name)
@@ -128,6 +137,12 @@ class SettingsReader:
             raise ConfigurationError(f"{found.origin}: {error}") from None
 
     def _found(self, name: str) -> _Found:
+        found = self._first(name)
+        if found.text:
+            self.origins[name] = found.origin
+        return found
+
+    def _first(self, name: str) -> _Found:
         filed = self._filed(name)
         self._read.add(name.upper())
         if name in self._flags:
@@ -152,3 +167,8 @@ class SettingsReader:
     def _filed_wrong(self, error: ConfigurationError) -> ConfigurationError:
         assert self._file is not None
         return ConfigurationError(f"{self._file.path}: {error}")
+
+
+def _version() -> str:
+    # A variable of a newer version may be set beside this older code, as while hosts are upgraded one by one.
+    return str(import_module("jobrunner").__version__)

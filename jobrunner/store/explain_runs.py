@@ -264,8 +264,8 @@ def _full(asked: _Asked, able: list[HostView]) -> Explanation:
     holders = sorted({each for view in able for each in asked.hosts.holders(view.host)})
     where = ", ".join(sorted({view.host for view in able}))
     sentence = f"waits for a free place: as many runs are running on {where} as may."
-    remedy = f"jobrunner explain {holders[0]}" if holders else None
-    return asked.say("host_full", sentence, remedy, running=holders[:20], run_at=run.run_at)
+    first = f"jobrunner explain {holders[0]}" if holders else None
+    return asked.say("host_full", sentence, first, running=holders[:20], run_at=run.run_at)
 
 
 def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:

@@ -122,7 +122,7 @@ def _upgrade(connection: Connection, location: Location) -> list[str]:
     with engine_on(connection) as engine:
         _lock(connection)
         _create_schema(connection)
-        found = _inventory(connection, location)
+        found = inventory(connection, location)
         before = _version(connection, engine)
         if found.is_without_tables():
             found.check_names()
@@ -131,7 +131,7 @@ def _upgrade(connection: Connection, location: Location) -> list[str]:
             return [_MIGRATED] if found.is_empty() else [_MIGRATED, "its tables were gone, and all runs with them"]
         if 0 < before < SCHEMA_REVISION:
             _run("upgrade", "head", connection.schema, connection=engine)
-            found = _inventory(connection, location)
+            found = inventory(connection, location)
         found.check_names()
         found.check_is_complete()
         mended = [f"created again: {', '.join(names)}"] if (names := found.mend()) else []
@@ -149,7 +149,7 @@ def _downgrade(connection: Connection, version: int, location: Location, delete_
 def _downgrade_on(
     connection: Connection, engine: EngineConnection, version: int, location: Location, delete_data: bool
 ) -> bool:
-    found = _inventory(connection, location)
+    found = inventory(connection, location)
     before = _version(connection, engine)
     if version > before:
         raise UsageError(f"the database {location.label} has schema {before}; the way up is: jobrunner migrate")
@@ -188,7 +188,8 @@ def _create_schema(connection: Connection) -> None:
         connection.execute(f'CREATE SCHEMA "{connection.schema}"')
 
 
-def _inventory(connection: Connection, location: Location) -> Inventory:
+def inventory(connection: Connection, location: Location) -> Inventory:
+    """What this code's migrations create, beside what the database has of it."""
     from alembic.script import ScriptDirectory
 
     head: Any = ScriptDirectory(str(_script_location())).get_revision("head")

@@ -148,7 +148,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         dead=_dead(connection, newest),
         pauses=pauses.listed(connection),
         schedules=definitions.listed(connection),
-        unknown_types=[] if known_types is None else _unknown(connection, known_types),
+        unknown_types=[] if known_types is None else unknown(connection, known_types),
         limits=_limits(connection),
         running_limits=running_limits(connection),
         uncertain=uncertain.count(connection),
@@ -204,7 +204,8 @@ def _dead(connection: Connection, newest: int) -> list[DeadRun]:
     return read(connection, DeadRun, statement)
 
 
-def _unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
+def unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
+    """The types of waiting runs that are none of the known ones."""
     columns = job_runs.c
     statement = (
         select(columns.job_type, func.count().label("waiting"), func.min(columns.run_at).label("oldest_run_at"))

@@ -70,3 +70,5 @@ MIGRATION = BULK._replace(lock=10.0)
 """For a migration, which may also have to wait for another one."""
 PROBE = Waits(lock=1.5, file=0.1, call=3.0)
 """For the statement of an idle tick, which a full tick asks again, and for the question which session blocks a call."""
+EXAMINATION = Waits(lock=1.0, file=1.0, call=5.0)
+"""For the questions of ``doctor``: a database that answers later is one of its findings."""

@@ -272,6 +272,18 @@ PEOPLE = {
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
     "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
+    **dict.fromkeys(
+        (
+            "inspection.clock",
+            "inspection.file",
+            "inspection.last_ticks",
+            "inspection.server",
+            "inspection.sessions",
+            "inspection.tables",
+            "overview.unknown",
+        ),
+        "a person's command: doctor reads the catalogs, the ticks and the waiting runs",
+    ),
     "records.read": "what definitions, reconcile, queries and overview call",
     "finalize.end": "what finalize_all and recover call",
     "audit.write": "what the expansions call",
@@ -319,7 +331,7 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
-    "queries.show": "a person's command",
+    **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",

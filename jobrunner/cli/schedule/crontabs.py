@@ -40,6 +40,7 @@ def import_(
     runs before `jobrunner apply`. Stderr says what became of each line. Exit status 1: some lines could not be
     imported and are listed; the others were imported.
     """
+    environment.load()
     source = "standard input" if str(crontab) == "-" else str(crontab)
     data = _read(crontab)
     try:

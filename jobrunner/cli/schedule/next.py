@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from jobrunner import clock
-from jobrunner.cli import render
+from jobrunner.cli import environment, render
 from jobrunner.cli.types import Checked, parse_run_at
 from jobrunner.durations import format_duration
 from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
@@ -17,6 +17,7 @@ from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.dst import AffectedTimes
 from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.settings.config import Config
 from jobrunner.text import iso_instant, whole_number
 
 _YEAR = timedelta(days=366)
@@ -37,12 +38,13 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     EXPR is five fields as in a crontab, a word such as @daily, or "every 10m"; it needs no database.
     """
     definition, now, problem = None, clock.utc_now(), None
+    config = environment.load()
     if is_expression(asked):
         recurrence = Recurrence.parse(asked, "UTC" if timezone is None else timezone)
     elif timezone is not None:
         raise UsageError(f"--timezone is for an expression; the schedule {asked[:60]!r} has its own")
     else:
-        definition, now, problem = _read(asked)
+        definition, now, problem = _read(config, asked)
         recurrence = _recurrence_of(definition)
     begin = after if isinstance(after, datetime) else now + (after or timedelta())
     if definition is not None:
@@ -74,12 +76,12 @@ def is_expression(text: str) -> bool:
     return meant or len(words) == 5 or words[0].startswith("@") or intervals.is_interval(text)
 
 
-def _read(name: str) -> tuple[Definition, datetime, str | None]:
+def _read(config: Config, name: str) -> tuple[Definition, datetime, str | None]:
     # Imported here, because an expression needs no database.
-    from jobrunner.cli import environment, session
+    from jobrunner.cli import session
     from jobrunner.store import definitions
 
-    return session.open_database(environment.load()).read(lambda connection: definitions.current(connection, name))
+    return session.open_database(config).read(lambda connection: definitions.current(connection, name))
 
 
 def _recurrence_of(definition: Definition) -> Recurrence:

@@ -1,0 +1,79 @@
+"""The handlers of this host, and the definitions and waiting runs that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
+from jobrunner.errors import HandlersUnavailable
+from jobrunner.jobs.payload import Payload
+from jobrunner.store.definitions import ListedDefinition
+from jobrunner.text import one_line
+
+Discover: TypeAlias = Callable[[Sequence[tuple[str, Payload]]], tuple[Collection[str], Sequence[str | None]]]
+"""The job types of this host, and for each payload why it does not fit its type. Raises HandlersUnavailable."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What the database needs handlers for: its definitions, and the number of waiting runs of each type."""
+
+    definitions: Sequence[ListedDefinition] = ()
+    waiting: Mapping[str, int] | None = None
+    has_other_hosts: bool = False
+
+
+def handlers(discover: Discover, needed: Needed) -> tuple[list[str], list[Check]]:
+    """The job types of this host, and what they lack."""
+    asked = [(each.job_type, each.payload if isinstance(each.payload, dict) else {}) for each in needed.definitions]
+    try:
+        known, misfits = discover(asked)
+    except HandlersUnavailable as error:
+        return [], [
+            wrong("handlers", one_line(str(error)), "mend the import, or JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR")
+        ]
+    checks = []
+    if known:
+        checks.append(ok("handlers", f"{len(known)}: {', '.join(sorted(known))}"))
+    else:
+        checks.append(
+            warning(
+                "handlers", "this host can run nothing", "set JOBRUNNER_IMPORT, or write commands into a jobrunner.toml"
+            )
+        )
+    return sorted(known), [*checks, _definitions(known, misfits, needed), *_waiting(known, needed)]
+
+
+def _definitions(known: Collection[str], misfits: Sequence[str | None], needed: Needed) -> Check:
+    name = "definitions"
+    misfitting = [
+        f"{each.name}: {one_line(misfit)}"
+        for each, misfit in zip(needed.definitions, misfits, strict=True)
+        if misfit is not None
+    ]
+    if misfitting:
+        return wrong(
+            name, f"payloads that do not fit: {'; '.join(misfitting)}", "jobrunner schedule edit NAME --payload …"
+        )
+    unknown = sorted({f"{each.name} ({each.job_type})" for each in needed.definitions if each.job_type not in known})
+    if unknown:
+        kind, where = (warning, "this host") if needed.has_other_hosts else (wrong, "any host")
+        found = f"{len(unknown)} without a handler on {where}: {', '.join(unknown[:10])}"
+        return kind(name, found, "set JOBRUNNER_IMPORT to its module, or: jobrunner schedule remove NAME")
+    problems = [f"{each.name}: {each.problem}" for each in needed.definitions if each.problem is not None]
+    if problems:
+        return wrong(name, one_line("; ".join(problems)), "jobrunner schedule show NAME")
+    return ok(name, f"{len(needed.definitions)}, each with a handler and a payload that fits it")
+
+
+def _waiting(known: Collection[str], needed: Needed) -> list[Check]:
+    unknown = {name: count for name, count in (needed.waiting or {}).items() if name not in known}
+    if not unknown:
+        return []
+    kind = warning if needed.has_other_hosts else wrong
+    listed = ", ".join(f"{count} of {name}" for name, count in sorted(unknown.items()))
+    return [
+        kind("waiting runs", f"types that this host does not know: {listed}", "set JOBRUNNER_IMPORT to their module")
+    ]

@@ -1,0 +1,41 @@
+"""The ticks that this database has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
+from jobrunner.durations import format_duration
+from jobrunner.store.inspection import LastTick
+from jobrunner.text import iso_instant
+
+_TOO_OLD = timedelta(minutes=3)
+"""Ticks come each minute, and one that lingers writes no row for two."""
+RECENT = timedelta(hours=1)
+
+
+def last_tick(host: str, at: datetime, ticks: Sequence[LastTick]) -> Check:
+    """Whether ticks of this host use this database."""
+    name = "last tick"
+    own = next((each for each in ticks if each.host == host), None)
+    others = others_at_work(host, at, ticks)
+    elsewhere = f"; others do: {', '.join(others)}" if others else ""
+    remedy = (
+        "look at the crontab line: jobrunner schedule crontab; and at the database and the host name that cron uses"
+    )
+    if own is None:
+        kind = warning if others else wrong
+        return kind(name, f"no tick of this host, {host}, has ever used this database{elsewhere}", remedy)
+    age = at - own.started_at
+    since = f"{format_duration(max(timedelta(0), timedelta(seconds=round(age.total_seconds()))))} ago"
+    if age > _TOO_OLD:
+        kind = warning if others else wrong
+        began = iso_instant(own.started_at.replace(microsecond=0))
+        return kind(name, f"the last one of this host, {host}, began {since} ({began}){elsewhere}", remedy)
+    return ok(name, f"of this host, {host}, in this database, {since}")
+
+
+def others_at_work(host: str, at: datetime, ticks: Sequence[LastTick]) -> list[str]:
+    """The other hosts that started a tick in the last hour."""
+    return [each.host for each in ticks if each.host != host and at - each.started_at < RECENT]

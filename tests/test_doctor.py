@@ -1,0 +1,330 @@
+"""doctor: each planted cause is found, and the remedies that are commands mend it."""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import (
+    App,
+    Commands,
+    Database,
+    PostgresDatabase,
+    SQLiteDatabase,
+    postgresql_only,
+    sqlite_only,
+    wait_for,
+)
+from harness.commands import COMMAND
+from harness.handlers_rows import queue
+from jobrunner.admin.doctor import files
+from jobrunner.admin.doctor.settings import _masked
+from jobrunner.crontab.finding import Call, call_of, tick_lines
+
+Check = dict[str, Any]
+
+
+class Clinic:
+    """A host with a crontab of its own, in which everything is in order until a test breaks it."""
+
+    def __init__(self, jobrunner: Commands, app: App, database: Database, folder: Path) -> None:
+        self.jobrunner, self.app, self.database, self.folder = jobrunner, app, database, folder
+        self.programs = folder / "programs"
+        self.programs.mkdir()
+        self.tab = folder / "tab"
+        self.env_file = folder / "cron.env"
+        program = self.programs / "crontab"
+        program.write_text(f'#!/bin/sh\ncat "{self.tab}"\n')
+        program.chmod(0o755)
+        self.write_env_file()
+        self.write_crontab()
+
+    def write_env_file(self, **changed: str) -> None:
+        names = ("JOBRUNNER_DATABASE_URL", "JOBRUNNER_STATE_DIR", *self.app.environment())
+        found = {name: self.jobrunner.environment()[name] for name in names} | changed
+        self.env_file.write_text("".join(f"{name}='{value}'\n" for name, value in found.items()))
+        self.env_file.chmod(0o600)
+
+    def write_crontab(self, options: str = "", above: str = "", program: str = COMMAND) -> None:
+        self.tab.write_text(f"{above}\n* * * * * {program} tick {options or f'--env-file {self.env_file}'}\n")
+
+    def examine(self, *words: str, **env: str | None) -> tuple[int, list[Check]]:
+        path = f"{self.programs}:/usr/bin:/bin"
+        done = self.jobrunner("doctor", "--json", *words, env={"PATH": path, **env}, check=False)
+        assert done.stderr == ""
+        return done.returncode, done.json()["checks"]
+
+    def wrong(self, *words: str) -> list[Check]:
+        """What is wrong, but for the server of the tests, which has no autovacuum."""
+        code, checks = self.examine(*words)
+        assert code == any(each["verdict"] == "wrong" for each in checks)
+        return [each for each in checks if each["verdict"] == "wrong" and "on this server" not in each["found"]]
+
+    def found(self, name: str, verdict: str, **env: str | None) -> Check:
+        """The one such check. It alone decides the exit status."""
+        without = () if name in ("cron line", "mail") else ("--no-crontab",)
+        code, checks = self.examine(*without, **env)
+        found = [each for each in checks if (each["name"], each["verdict"]) == (name, verdict)]
+        found = [each for each in found if "on this server" not in each["found"]]
+        assert len(found) == 1, checks
+        assert code == any(each["verdict"] == "wrong" for each in checks)
+        assert found[0]["remedy"]
+        return found[0]
+
+
+@pytest.fixture
+def clinic(jobrunner: Commands, app: App, database: Database, tmp_path: Path) -> Clinic:
+    jobrunner.tick()
+    return Clinic(jobrunner, app, database, tmp_path)
+
+
+def rows(database: Database) -> str:
+    return database.describe()
+
+
+def test_doctor_of_a_host_in_order_finds_nothing_wrong_and_changes_nothing(clinic: Clinic) -> None:
+    before = rows(clinic.database)
+    assert clinic.wrong() == []
+    named = {each["name"] for each in clinic.examine()[1]}
+    assert {"settings", "state folder", "time zone", "database", "schema", "clock", "last tick", "handlers"} <= named
+    assert {"definitions", "cron line"} <= named
+    assert rows(clinic.database) == before
+    done = clinic.jobrunner("doctor", "--no-crontab", check=False)
+    assert "ok       schema " in done.stdout
+    assert max(map(len, done.stdout.splitlines())) > 80, "no terminal: nothing is wrapped"
+
+
+def test_doctor_names_the_origin_of_each_value_and_shows_no_secret(clinic: Clinic, tmp_path: Path) -> None:
+    file = tmp_path / "jobrunner.toml"
+    file.write_text('[settings]\nkeep_dead = "30d"\nconcurrency = 3\n')
+    env_file = tmp_path / "more.env"
+    env_file.write_text(
+        "JOBRUNNER_LEASE=90s\nJOBRUNNER_DATABASE_URL=postgresql://ada:hunter2@127.0.0.1:1/app?password=x\n"
+    )
+    env = {"JOBRUNNER_CONCURRENCY": "5", "JOBRUNNER_DATABASE_URL": None}
+    words = ("doctor", "--no-crontab", "--json", "--config", file, "--env-file", env_file)
+    done = clinic.jobrunner(*words, env=env, check=False)
+    found = {each["name"]: (each["value"], each["origin"]) for each in done.json()["settings"]}
+    assert found["keep_dead"] == ("30d", f"{file}: settings.keep_dead")
+    assert found["concurrency"] == ("5", "JOBRUNNER_CONCURRENCY")
+    assert found["lease"] == ("1m30s", "JOBRUNNER_LEASE in the env file")
+    assert found["grace"] == ("10s", "default")
+    assert found["database_url"] == ("postgresql://ada@127.0.0.1:1/app", "JOBRUNNER_DATABASE_URL in the env file")
+    assert "hunter2" not in done.stdout
+    plain = clinic.jobrunner(
+        "doctor", env={"JOBRUNNER_DATABASE_URL": None, "DATABASE_URL": clinic.database.url}, check=False
+    )
+    assert any(
+        line.startswith("database_url") and line.endswith("  DATABASE_URL") for line in plain.stdout.splitlines()
+    )
+    assert _masked("ping_url", "https://ping.example/3f0c-secret?x=1") == "https://ping.example/…"
+    assert _masked("smtp_password", "hunter2") == "(hidden)"
+
+
+def plant_unknown_type(clinic: Clinic) -> None:
+    clinic.jobrunner("schedule", "add", "nightly", "--type", "gone", "--cron", "@daily", "--allow-unknown")
+
+
+def plant_misfit(clinic: Clinic) -> None:
+    clinic.jobrunner("schedule", "add", "nap", "--type", "sleep", "--cron", "@daily", "--payload", '{"seconds": 1}')
+    clinic.database.execute("UPDATE job_definitions SET payload = '{\"minutes\": 1}'")
+
+
+def plant_unknown_run(clinic: Clinic) -> None:
+    queue(clinic.database, "gone")
+
+
+def plant_old_tick(clinic: Clinic) -> None:
+    at = clinic.database.now() - timedelta(hours=35)
+    clinic.database.execute("UPDATE job_ticks SET started_at = ?", [at])
+
+
+def plant_tick_of_another_host(clinic: Clinic) -> None:
+    clinic.database.execute("UPDATE job_ticks SET host = 'elsewhere'")
+
+
+def plant_clock(clinic: Clinic) -> None:
+    clinic.database.move_clock(timedelta(minutes=7))
+
+
+def plant_watermark(clinic: Clinic) -> None:
+    at = clinic.database.now() + timedelta(days=2)
+    clinic.database.execute("UPDATE job_ticks SET started_at = ?", [at])
+
+
+def plant_broken_import(clinic: Clinic) -> None:
+    clinic.app.write("handlers", "import nothing_of_that_name")
+
+
+def plant_drift(clinic: Clinic) -> None:
+    clinic.database.execute("DROP INDEX job_runs_due")
+    clinic.database.execute("DROP VIEW job_dead")
+
+
+def plant_lost_table(clinic: Clinic) -> None:
+    clinic.database.execute("DROP TABLE job_totals")
+
+
+PLANTED: dict[str, tuple[Callable[[Clinic], None], str, str, str]] = {
+    "definition without a handler": (plant_unknown_type, "definitions", "wrong", "nightly (gone)"),
+    "payload that does not fit": (plant_misfit, "definitions", "wrong", "minutes"),
+    "waiting run of an unknown type": (plant_unknown_run, "waiting runs", "wrong", "1 of gone"),
+    "ticks stopped": (plant_old_tick, "last tick", "wrong", "1d11h ago"),
+    "ticks of another host only": (plant_tick_of_another_host, "last tick", "warning", "elsewhere"),
+    "clocks differ": (plant_clock, "clock", "wrong", "7m behind the database"),
+    "clock was ahead": (plant_watermark, "clock", "wrong", "a clock was ahead"),
+    "handlers cannot be imported": (plant_broken_import, "handlers", "wrong", "nothing_of_that_name"),
+    "schema has drifted": (plant_drift, "schema", "wrong", "index job_runs_due, view job_dead"),
+    "table is lost": (plant_lost_table, "schema", "wrong", "job_totals"),
+}
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("cause", PLANTED)
+def test_doctor_finds_a_planted_cause(clinic: Clinic, cause: str) -> None:
+    plant, name, verdict, said = PLANTED[cause]
+    plant(clinic)
+    check = clinic.found(name, verdict)
+    assert said in check["found"]
+    if cause == "schema has drifted":
+        assert "CREATE INDEX job_runs_due" in check["remedy"]
+        assert "CREATE VIEW job_dead" in check["remedy"]
+        clinic.jobrunner("migrate")
+        assert clinic.wrong("--no-crontab") == []
+
+
+@sqlite_only
+def test_doctor_finds_settings_that_no_command_can_use(clinic: Clinic, tmp_path: Path) -> None:
+    assert "did you mean 'JOBRUNNER_LEASE'?" in clinic.found("settings", "wrong", JOBRUNNER_LAESE="1m")["found"]
+    assert "JOBRUNNER_LEASE" in clinic.found("settings", "wrong", JOBRUNNER_LEASE="soon")["found"]
+    # The others are checked all the same.
+    assert clinic.found("state folder", "wrong", JOBRUNNER_LAESE="1m", JOBRUNNER_STATE_DIR="/dev/null/x")
+    refused = clinic.found("database", "wrong", JOBRUNNER_DATABASE_URL="postgresql://ada:hunter2@127.0.0.1:1/app")
+    assert "postgresql://ada@127.0.0.1:1/app" in refused["found"]
+    missing = tmp_path / "none" / "app.db"
+    assert str(missing) in clinic.found("database", "wrong", JOBRUNNER_DATABASE_URL=f"sqlite:///{missing}")["found"]
+    assert not missing.parent.exists()
+    config = tmp_path / "jobrunner.toml"
+    config.write_text('[settings]\ndatabase_url = "postgresql://ada:hunter2@127.0.0.1:1/app"\n')
+    config.chmod(0o644)
+    secret = clinic.found("secrets", "warning", JOBRUNNER_CONFIG=str(config))
+    assert "hunter2" not in str(secret)
+    assert secret["remedy"] == f"chmod o-r {config}"
+
+
+def test_doctor_tries_the_crontab_line_with_crons_own_environment(clinic: Clinic, tmp_path: Path) -> None:
+    clinic.write_crontab("--budget 30s")
+    # Neither the URL nor the handlers of this environment reach cron: the embedded database would be used.
+    assert "its ticks use another database, sqlite:" in clinic.found("cron line", "wrong")["found"]
+    clinic.write_env_file(JOBRUNNER_IMPORT="")
+    clinic.write_crontab()
+    check = clinic.found("cron line", "wrong")
+    assert "its ticks cannot run append, echo" in check["found"]
+    assert "--env-file" in check["remedy"]
+    clinic.write_env_file()
+    clinic.write_crontab(above='MAILTO=""')
+    assert "crontab -l, line 2" in clinic.found("mail", "warning")["found"]
+    clinic.write_crontab(program="jobrunner")
+    assert "cron does not find the program" in clinic.found("cron line", "wrong")["found"]
+    clinic.tab.write_text("")
+    plant_old_tick(clinic)
+    assert "schedule crontab --install" in clinic.found("cron line", "wrong")["remedy"]
+
+
+@sqlite_only
+def test_doctor_finds_files_that_ticks_cannot_use(clinic: Clinic) -> None:
+    assert isinstance(clinic.database, SQLiteDatabase)
+    path = clinic.database.path
+    path.chmod(0o646)
+    assert clinic.found("files", "wrong")["remedy"] == f"chmod o-w {path}"
+    path.chmod(0o644)
+    assert clinic.found("files", "warning")["remedy"] == f"chmod o-r {path}"
+    path.chmod(0o600)
+    assert [each["verdict"] for each in clinic.examine("--no-crontab")[1] if each["name"] == "files"] == ["ok"]
+    if os.getuid() == 0:
+        beside = path.with_name(f"{path.name}-wal")
+        beside.touch()
+        os.chown(beside, 12345, -1)
+        assert f"{beside} belongs to user 12345" in clinic.found("files", "wrong")["found"]
+
+
+@postgresql_only
+def test_doctor_names_the_session_that_holds_our_rows(clinic: Clinic) -> None:
+    assert isinstance(clinic.database, PostgresDatabase)
+    run_id = queue(clinic.database, "echo")
+    with closing(clinic.database.connect()) as holder:
+        holder.execute("BEGIN")
+        holder.execute("SELECT id FROM job_runs WHERE id = %s FOR UPDATE", [run_id])
+        pid = holder.info.backend_pid
+
+        def seen() -> list[Check]:
+            return [each for each in clinic.examine("--no-crontab")[1] if each["name"] == "transactions"]
+
+        assert [each["verdict"] for each in seen()] == ["ok"]
+        (check,) = wait_for(
+            lambda: [each for each in seen() if each["verdict"] == "warning"], 30, "it is idle for long"
+        )
+        assert f"session {pid} of the role" in check["found"]
+        clinic.database.execute(check["remedy"])
+        assert [each["verdict"] for each in seen()] == ["ok"]
+
+
+@postgresql_only
+def test_doctor_finds_tables_that_are_never_vacuumed(clinic: Clinic) -> None:
+    clinic.database.execute("ALTER TABLE job_runs SET (autovacuum_enabled = false)")
+    check = clinic.found("autovacuum", "wrong")
+    clinic.database.execute(check["remedy"])
+    assert clinic.wrong("--no-crontab") == []
+
+
+MOUNTS = """\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+22 21 0:40 / /srv/data rw - nfs4 server:/data rw
+23 22 8:2 / /srv/data/local rw - xfs /dev/sda2 rw
+24 21 0:41 / /mnt/with\\040space rw - fuse.sshfs host: rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/app.db", "ext4"),
+        ("/srv/data/app.db", "nfs4"),
+        ("/srv/database/app.db", "ext4"),
+        ("/srv/data/local/app.db", "xfs"),
+        ("/mnt/with space/app.db", "fuse.sshfs"),
+    ],
+)
+def test_file_system_of_a_path_is_that_of_its_nearest_mount(path: str, kind: str) -> None:
+    assert files.file_system(path, MOUNTS) == kind
+
+
+CALLS = {
+    "/usr/bin/jobrunner tick": Call(["/usr/bin/jobrunner"], [], None, {}),
+    "cd /srv/app && bin/jobrunner tick --budget 30s --config=x.toml >> log 2>&1 # jobrunner:x": Call(
+        ["bin/jobrunner"], ["--config=x.toml"], "/srv/app", {}
+    ),
+    "PATH=/usr/local/bin:/bin X='a b' jobrunner --env-file /etc/x tick || mail root": Call(
+        ["jobrunner"], ["--env-file", "/etc/x"], None, {"PATH": "/usr/local/bin:/bin", "X": "a b"}
+    ),
+    "flock -n /tmp/x timeout 55 python3 -m jobrunner tick": Call(["python3", "-m", "jobrunner"], [], None, {}),
+    "/srv/bin/python manage.py jobrunner tick": Call(["/srv/bin/python", "manage.py", "jobrunner"], [], None, {}),
+    "jobrunner tick --env-file $HOME/x": None,
+    "jobrunner tick 'unclosed": None,
+    "jobrunner-wrapper tick": None,
+}
+
+
+@pytest.mark.parametrize(("command", "call"), CALLS.items(), ids=CALLS.keys())
+def test_call_of_a_crontab_line_is_read_without_a_shell(command: str, call: Call | None) -> None:
+    assert call_of(command) == call
+
+
+def test_tick_lines_of_a_system_crontab_have_their_user_and_the_variables_above_them() -> None:
+    data = b'MAILTO=""\n# jobrunner tick\n* * * * * app jobrunner tick\nMAILTO=ops\n0 3 * * * root backup\n'
+    (line,) = tick_lines("/etc/cron.d/app", data, has_user=True)
+    assert (line.number, line.user, line.command, line.variables) == (3, "app", "jobrunner tick", {"MAILTO": ""})
