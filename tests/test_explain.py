@@ -1,6 +1,7 @@
 """explain: each reason is produced, found by the command, and its remedy is then run and works."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, pages
 from harness.handlers_rows import queue, status_of
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -298,3 +299,25 @@ def test_host_without_handlers_is_named_as_such(scene: Scene, app: App) -> None:
     scene.jobrunner("tick", env={**scene.env, **bare})
     verdicts = [each["verdict"] for each in scene.explain(run_id)["hosts"]]
     assert any("neither JOBRUNNER_IMPORT nor commands" in each for each in verdicts), json.dumps(verdicts)
+
+
+# Times, and what the host of the page has handlers for.
+CHANGING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|(?<=only for ).*")
+
+
+def test_example_of_the_page_is_what_is_printed(scene: Scene) -> None:
+    (block,) = pages.checked_by("tests/test_explain.py::test_example_of_the_page_is_what_is_printed")
+    scene.queue("ecko")
+    printed = scene.run("explain", "2").stdout
+    typed, _, shown = block.text.partition("\n")
+    assert typed == "$ jobrunner explain 2"
+    assert CHANGING.sub("…", shown).strip() == CHANGING.sub("…", printed).strip()
+
+
+def test_page_has_every_reason() -> None:
+    page = (pages.ROOT / "docs/explain.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store").glob("explain*.py"))
+    said = set(re.findall(r"""(?:say|_full|LimitInTheWay)\(\s*(?:row, )?"(\w+)\"""", source))
+    assert {*RUNS, *SCHEDULES} <= listed
+    assert said <= listed, said - listed

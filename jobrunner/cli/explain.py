@@ -6,7 +6,7 @@ import click
 
 from jobrunner.cli import environment, render, session
 from jobrunner.store import explain as explaining
-from jobrunner.store.explanation import Explanation, HostView
+from jobrunner.store.explanation import HostView
 
 
 @click.command()
@@ -18,9 +18,7 @@ def explain(subject: str, as_json: bool) -> None:
     It is computed now, from the conditions that a claim uses, for each host that ticked in the last hour. A name is
     taken for a schedule first, then for a job type.
 
-    \b
-    Example:
-      jobrunner explain 812
+    Example: `jobrunner explain 812`
     """
     database = session.open_database(environment.load())
     found = database.read(lambda connection: explaining.explain(connection, subject))
@@ -45,11 +43,6 @@ def explain(subject: str, as_json: bool) -> None:
 
 def _host(view: HostView) -> tuple[object, ...]:
     return view.host, view.last_tick_at, view.ended_by or "at work, or killed", view.verdict
-
-
-def brief(found: Explanation) -> dict[str, str | None]:
-    """The part of an explanation that other commands show."""
-    return {"reason": found.reason, "sentence": found.sentence, "remedy": found.remedy}
 
 
 COMMANDS = (explain,)

@@ -21,6 +21,8 @@ from jobrunner.store.admin import Answer
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
+from jobrunner.store.explain_runs import explain_run
+from jobrunner.store.explanation import Explanation
 from jobrunner.text import whole_number
 
 _PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
@@ -193,12 +195,17 @@ def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, re
 def show(run_id: int, as_json: bool) -> None:
     """Show one run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(environment.load())
-    found = database.read(lambda connection: queries.show(connection, run_id))
-    if found is None:
+
+    def work(connection: Connection) -> tuple[queries.Run | None, Explanation | None]:
+        return queries.show(connection, run_id), explain_run(connection, run_id)
+
+    found, explanation = database.read(work)
+    if found is None or explanation is None:
         raise NotFoundError(f"there is no run {run_id}")
     if as_json:
-        render.echo_json(found)
+        render.echo_json({**vars(found), "explanation": explanation.brief()})
         return
+    render.line(explanation.sentence)
     hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
     render.fields(_filled(found, hidden))
     for attempt in found.attempt_log:

@@ -56,6 +56,8 @@ def _show(database: str, found: State, problems: Mapping[str, str | None]) -> No
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
     render.line(f"due now    {found.due}{since}", hanging=11)
+    if found.oldest_due is not None:
+        render.line(f"{'':11}{found.oldest_due['sentence']}", hanging=11)
     for name, problem in problems.items():
         if problem:
             render.line(f"{name.removesuffix('_problem'):10} {problem}", is_wrong=True, hanging=11)

@@ -34,15 +34,12 @@ class LimitInTheWay:
 
 def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
     """The limit that a due run waits for, also if the runs in front of it are those that will use it up."""
-    columns = job_limits.c
-    found = connection.execute(
-        select(job_limits, now().label("now")).where(columns.job_type == run.job_type)
-    ).first()
+    found = _limits(connection, run)
     if found is None:
         return None
     gate = run.gate or _gate_of(connection, run.id, found.concurrency_key)
     at_work = and_(job_runs.c.job_type == run.job_type, _is_at_work())
-    in_front = _in_front_of_type(connection, run)
+    in_front = _in_front_of_type(connection, run, found)
     held = _ids(connection, at_work)
     if found.max_running is not None and in_front + len(held) >= found.max_running:
         return _full("limit", f"max_running {found.max_running} of its type", held, in_front)
@@ -68,6 +65,11 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
             opens = "" if state is None else _opens(state.opens_at, found.now)
             return LimitInTheWay("key_rate", f"the rate {found.rate_per_key} of {found.concurrency_key} {gate}{opens}")
     return None
+
+
+def _limits(connection: Connection, run: Row) -> Row | None:
+    found = select(job_limits, now().label("now")).where(job_limits.c.job_type == run.job_type)
+    return connection.execute(found).first()
 
 
 def _full(reason: str, limit: str, held: list[int], in_front: int) -> LimitInTheWay:
@@ -118,16 +120,21 @@ def _count(connection: Connection, found: Any, most: int = MOST_IN_FRONT) -> int
     return count
 
 
-def _in_front_of_type(connection: Connection, run: Row) -> int:
-    """The runs of the type that a claim takes before this one: claimable, or behind any gate."""
-    count = 0
-    for view in (job_claimable, job_gated):
-        columns = view.c
-        behind = [] if view is job_claimable else [columns.gate != literal_column("'after'")]
-        count += _count(
-            connection, select(columns.id).where(columns.job_type == run.job_type, _earlier(columns, run), *behind)
-        )
-    return count
+def _in_front_of_type(connection: Connection, run: Row, limits: Row | None) -> int:
+    """The runs of the type that a claim takes before this one: claimable, or behind a gate if the type has limits."""
+    due, gated = job_claimable.c, job_gated.c
+    count = _count(connection, select(due.id).where(due.job_type == run.job_type, _earlier(due, run)))
+    if limits is None:
+        return count
+    of_type = gated.job_type == run.job_type
+    if limits.concurrency_key is None:
+        behind = select(gated.id).where(of_type, gated.gate == literal_column("'all'"), _earlier(gated, run))
+    else:
+        # In no order: behind many gates the first runs are not found quickly, so that only some are looked at.
+        some = select(gated.id, gated.turn_at, gated.run_at).where(of_type, gated.gate > literal_column("''"))
+        known = some.where(gated.gate != literal_column("'after'")).limit(MOST_IN_FRONT).subquery()
+        behind = select(known.c.id).where(_earlier(known.c, run))
+    return count + _count(connection, behind)
 
 
 def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -> int:
@@ -143,7 +150,7 @@ def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -
 
 def forecast(connection: Connection, run: Row) -> Forecast:
     """How many due runs of the type are in front of a run, and how long they take by the speed of the last hours."""
-    counted = _in_front_of_type(connection, run)
+    counted = _in_front_of_type(connection, run, _limits(connection, run))
     in_front, columns = min(counted, MOST_IN_FRONT), job_tallies.c
     since = later(bindparam("since", -2 * _SPEED_OF.total_seconds(), type_=Float))
     ended = connection.execute(

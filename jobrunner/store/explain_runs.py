@@ -162,7 +162,9 @@ def _waiting(asked: _Asked) -> Explanation:
     if not run.is_due:
         return _not_due(asked)
     if not run.is_start_deadline:
-        sentence = f"was not started by its start deadline, {iso_instant(run.start_deadline_at)}; a tick ends it as dead."
+        sentence = (
+            f"was not started by its start deadline, {iso_instant(run.start_deadline_at)}; a tick ends it as dead."
+        )
         return asked.say("start_deadline", sentence, f"jobrunner retry {run.id}", run_at=run.run_at)
     if run.gate == "after":
         return _after(asked)
@@ -249,7 +251,9 @@ def _key(asked: _Asked) -> Explanation:
 def _unknown(asked: _Asked) -> Explanation:
     run, near = asked.run, asked.hosts.nearest_type(asked.run.job_type)
     meant = "" if near is None else f" Did you mean {near!r}?"
-    sentence = f"waits: no host that ticked in the last hour has a handler for {run.job_type!r} that it works on.{meant}"
+    sentence = (
+        f"waits: no host that ticked in the last hour has a handler for {run.job_type!r} that it works on.{meant}"
+    )
     return asked.say("unknown_type", sentence, "jobrunner jobs", nearest_type=near)
 
 

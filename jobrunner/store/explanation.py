@@ -73,6 +73,10 @@ class Explanation:
         forecast = self.forecast and {**vars(self.forecast), "text": str(self.forecast)}
         return {**vars(self), "forecast": forecast, "hosts": [vars(each) for each in self.hosts]}
 
+    def brief(self) -> dict[str, Any]:
+        """The part that other commands show."""
+        return {name: getattr(self, name) for name in ("subject", "reason", "sentence", "remedy")}
+
 
 def ago(seconds: float) -> str:
     """A number of seconds in words."""

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions, pauses, uncertain
+from jobrunner.store import definitions, explain, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
@@ -109,6 +109,8 @@ class Tick:
 class State:
     """The state of everything. ``runs`` maps each status to its number of runs; ``ticks`` has the last of each host.
 
+    ``oldest_due`` says why the run that is due for the longest time does not run: see ``Explanation.brief``.
+
     No more than ``MOST_COUNTED`` are counted: of the statuses ``runs_at_least`` there are more.
     """
 
@@ -117,6 +119,7 @@ class State:
     runs_at_least: list[str]
     due: int
     oldest_due_seconds: float | None
+    oldest_due: dict[str, Any] | None
     running: list[RunningRun]
     failing: list[FailingRun]
     dead: list[DeadRun]
@@ -143,6 +146,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
         due=due,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
+        oldest_due=None if (found := explain.oldest_due(connection)) is None else found.brief(),
         running=_running(connection),
         failing=_failing(connection, newest),
         dead=_dead(connection, newest),
