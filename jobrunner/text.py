@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from jobrunner.errors import UsageError
 
@@ -47,6 +47,17 @@ def visible_block(text: str) -> str:
 def iso_instant(value: datetime) -> str:
     """An instant for programs: ISO 8601 in UTC, ending in Z."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def plain(value: object) -> object:
+    """What the JSON for programs has for a value that JSON does not know. A record is an object with its fields."""
+    if isinstance(value, datetime):
+        return iso_instant(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if hasattr(value, "__dataclass_fields__"):
+        return vars(value)
+    raise TypeError(type(value).__name__)
 
 
 def whole_number(text: str, least: int, most: int) -> int:

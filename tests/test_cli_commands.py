@@ -37,6 +37,7 @@ OPTIONS = {
     "health": ["--only", "--json"],
     "explain": ["JOB_ID|SCHEDULE|TYPE", "--json"],
     "dev": [],
+    "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],
     "doctor": ["--json", "--no-crontab"],
     "show": ["JOB_ID", "--json"],
     "migrate": ["--sql", "--to", "--delete-data"],

@@ -18,7 +18,7 @@ from jobrunner.cli.program import cli
 from jobrunner.store.schema import metadata
 
 # The ticks that dev starts report it.
-WITHOUT_A_DATABASE = {"migrate", "jobs", "completion", "dev", "doctor", "schedule import", "schedule crontab"}
+WITHOUT_A_DATABASE = {"migrate", "jobs", "completion", "dev", "web", "doctor", "schedule import", "schedule crontab"}
 every_command = pytest.mark.parametrize("words", WITH_A_SCHEMA, ids=" ".join)
 
 

@@ -22,7 +22,7 @@ from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
-TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects")
+TABLES = ("job_ticks", "job_runs", "job_definitions", "job_effects", "job_pauses")
 Plant = Callable[[Database], object]
 
 
@@ -166,6 +166,20 @@ CASES: dict[str, tuple[Plant, dict[str, str] | None]] = {
         lambda database: schedule(database, "nightly", last_slot_at=database.now() + DAY),
         {"broken_schedules": "nightly (a clock was ahead: no slot up to"},
     ),
+    "a pause was forgotten": (
+        lambda database: database.execute(
+            "INSERT INTO job_pauses (kind, name, actor, reason, paused_at)"
+            " VALUES ('type', 'report', 'ada@web1', 'x', ?)",
+            [database.now() - 26 * HOUR],
+        ),
+        {"paused": "still paused: type report for 1d2h by ada@web1 (x)"},
+    ),
+    "a pause is new": (
+        lambda database: database.execute(
+            "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('all', '', 'ada@web1', ?)", [database.now()]
+        ),
+        None,
+    ),
     "a clock was ahead of a tick": (
         lambda database: insert_ticks(database, "alpha", -HOUR),
         {"clock_skew": "the clock of the database was 1h ahead when alpha ticked"},
@@ -281,3 +295,15 @@ def test_every_finding_is_in_the_page_and_every_threshold_in_its_words() -> None
 def test_a_database_that_cannot_be_reached_is_one_line(jobrunner: Commands) -> None:
     done = jobrunner("health", env={"JOBRUNNER_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (69, "", 1)
+
+
+def test_status_says_first_what_is_wrong(jobrunner: Commands, database: Database) -> None:
+    """Ticks that stopped 35 hours ago were to be inferred: `due now 0`, and exit status 0."""
+    insert_ticks(database, "alpha", 35 * HOUR)
+    dead_runs(database, 1, MINUTE)
+    done = jobrunner("status")
+    first, second, third = done.stdout.splitlines()[:3]
+    assert first.startswith("database ")
+    assert second.startswith("CRITICAL   no tick has started for 1d11h on any host: the last one was on alpha at 20")
+    assert third.startswith("WARNING    1 run died in the last hour: 1 of report; jobrunner show ")
+    assert [each["name"] for each in jobrunner.status()["findings"]] == ["ticks_stopped", "dead"]

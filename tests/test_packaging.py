@@ -141,8 +141,12 @@ def test_the_metadata_say_what_the_project_says(
         assert isinstance(requirements, list)
         return {tuple(sorted(re.findall(r"[\w.-]+|[<>=!~]+", text.lower()))) for text in requirements}
 
-    assert normalised(told.get_all("Requires-Dist")) == normalised(project["dependencies"])
-    assert told.get_all("Provides-Extra") is None
+    extras = project["optional-dependencies"]
+    assert isinstance(extras, dict)
+    needed = [*project["dependencies"]]  # type: ignore[misc]
+    needed += [f"{text}; extra == {name}" for name, texts in extras.items() for text in texts]
+    assert normalised(told.get_all("Requires-Dist")) == normalised(needed)
+    assert told.get_all("Provides-Extra") == list(extras)
     assert told["Description-Content-Type"] == "text/markdown"
     assert told.get_payload().strip() == (distributions.checkout / "README.md").read_text().strip()
     (license_file,) = told.get_all("License-File") or []
@@ -216,6 +220,18 @@ def test_installed_package_prints_the_sql_of_the_checkout(installed: Commands, d
     assert "CREATE TABLE job_runs" in told
     installed.command = COMMAND
     assert told == installed("migrate", "--sql").stdout
+
+
+@sqlite_only
+def test_installed_package_has_the_page_and_says_which_extra_it_needs(
+    installed: Commands, distributions: Distributions
+) -> None:
+    packed = {name for name in contents(distributions.wheel) if name.startswith("jobrunner/web/")}
+    kept = distributions.checkout / "jobrunner" / "web"
+    assert {f"jobrunner/web/{path.relative_to(kept)}" for path in kept.glob("*s/*.[hcs]*")} <= packed
+    refused = installed("web", check=False)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (78, "", 1)
+    assert "cron-jobrunner[web]" in refused.stderr
 
 
 @sqlite_only

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import Commands, Database, sqlite_only
+from harness import App, Commands, Database, sqlite_only
 from harness.at_work import OWNER, running
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
 from harness.terminal import STYLES, open_terminal, read_terminal, seen_at
+from jobrunner.cli import stats
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.store.database import Database as Store
 from jobrunner.store.finalize import finalize_all
@@ -72,6 +73,15 @@ def test_commands_fit_their_terminal_break_no_word_and_leave_nothing_out(
 def _changes(word: str) -> bool:
     """Whether a word may differ between two calls, because it tells a time."""
     return word[0].isdigit() and word[-1] in "Zsm"
+
+
+def test_table_that_is_too_wide_shows_each_field_of_a_row(jobrunner: Commands, app: App) -> None:
+    """Also where two columns have names that end alike."""
+    jobrunner.enqueue("echo")
+    jobrunner.tick()
+    _, seen = seen_at(jobrunner, "stats", 60)
+    shown = STYLES.sub("", seen)
+    assert [name for name in stats.HEADINGS if f"  {name} " not in shown] == []
 
 
 def test_what_is_wrong_is_coloured_unless_the_reader_or_the_terminal_wants_no_colour(

@@ -16,7 +16,7 @@ from jobrunner.settings.config import Config
 from jobrunner.settings.health import Thresholds
 from jobrunner.store import findings as store
 from jobrunner.store.connection import Connection
-from jobrunner.store.findings import MOST_COUNTED, DueType, Facts, HostTick
+from jobrunner.store.findings import MOST_COUNTED, DueType, Facts, HostTick, OldPause
 from jobrunner.text import iso_instant, one_line
 
 _NAMED = 3
@@ -51,7 +51,7 @@ def findings(connection: Connection, config: Config, state_problem: str | None) 
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
-    asked = store.Limits(killed_after, limits.expired, limits.backlog)
+    asked = store.Limits(killed_after, limits.expired, limits.backlog, limits.pause)
     return judge(store.facts(connection, asked), limits, state_problem)
 
 
@@ -219,6 +219,22 @@ def _clock_skew(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
         )
 
 
+def _paused(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
+    if facts.pauses:
+        listed = _listed(
+            [
+                f"{f'{each.kind} {each.name}' if each.name else 'everything'} for {_age(facts, each.paused_at)} by"
+                f" {each.actor}{f' ({each.reason})' if each.reason else ''}"
+                for each in facts.pauses
+            ]
+        )
+        yield _finding("paused", Severity.WARNING, f"still paused: {listed}", _resume(facts.pauses[0]))
+
+
+def _resume(pause: OldPause) -> str:
+    return f"jobrunner resume --{pause.kind} {shlex.quote(pause.name) if pause.name else ''}".rstrip()
+
+
 _RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
     _ticks_stopped,
     _failing_ticks,
@@ -230,6 +246,7 @@ _RULES: Sequence[Callable[[Facts, Thresholds], Iterator[Finding]]] = (
     _killed_ticks,
     _dead,
     _uncertain_effects,
+    _paused,
 )
 """In this order if they are equally bad."""
 NAMES = (
@@ -244,6 +261,7 @@ NAMES = (
     "killed_ticks",
     "dead",
     "uncertain_effects",
+    "paused",
     "state_folder",
 )
 

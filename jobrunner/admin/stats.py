@@ -47,6 +47,14 @@ class Stats:
     types: list[TypeStats]
 
 
+@dataclass(frozen=True)
+class Hour:
+    """The ends of all types in one hour: the statuses succeeded, dead and cancelled, with numbers of runs."""
+
+    begin: datetime
+    ended: dict[str, int]
+
+
 def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
     """The statistics of the last ``period``, of all types or of these. Expects a read transaction."""
     since = (tallies.now(connection) - period).replace(minute=0, second=0, microsecond=0)
@@ -55,6 +63,24 @@ def stats(connection: Connection, period: timedelta, only: Collection[str] = ())
         if not only or key.job_type in only:
             by_type[key.job_type].append((key, tally))
     return Stats(since, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
+
+
+def hours(connection: Connection, period: timedelta) -> list[Hour]:
+    """The ends of the last ``period`` by the hour, the oldest first; old ones all stand in the first hour of their day.
+
+    Expects a read transaction.
+    """
+    now = tallies.now(connection)
+    begin = (now - period).replace(minute=0, second=0, microsecond=0)
+    found = {begin + timedelta(hours=n): dict.fromkeys(map(str, FINISHED), 0) for n in range(_hours(now - begin))}
+    for (at, key), tally in tallies.since(connection, begin).items():
+        if key.status in FINISHED and at in found:
+            found[at][key.status] += tally.ends
+    return [Hour(at, ended) for at, ended in found.items()]
+
+
+def _hours(duration: timedelta) -> int:
+    return int(duration.total_seconds() // 3600) + 1
 
 
 def _of_type(job_type: str, counted: Iterable[tuple[Key, Tally]]) -> TypeStats:

@@ -21,6 +21,7 @@ _MODULES = {
     "health": "health",
     "apply": "apply",
     "dev": "dev",
+    "web": "web",
     "doctor": "doctor",
     "effects": "effects",
     "schedule": "schedule.group",

@@ -10,14 +10,12 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import is_dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import click
 
 from jobrunner.cli import options, streams
-from jobrunner.text import iso_instant, visible, visible_block
+from jobrunner.text import plain, visible, visible_block
 
 
 def on_terminal() -> bool:
@@ -37,12 +35,12 @@ def done(text: object) -> None:
 
 def echo_json(value: object) -> None:
     """Print one JSON document. Instants are in ISO 8601, in UTC; a record is an object with its fields in order."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=True, indent=2))
+    click.echo(json.dumps(value, default=plain, ensure_ascii=True, indent=2))
 
 
 def json_line(value: object) -> str:
     """One JSON document on one line."""
-    return json.dumps(value, default=_plain, ensure_ascii=True)
+    return json.dumps(value, default=plain, ensure_ascii=True)
 
 
 def instant(value: datetime | None) -> str:
@@ -92,7 +90,7 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
     if on_terminal():
         from jobrunner.cli import terminal
 
-        terminal.show_fields(texts, indent)
+        terminal.show_fields(list(texts.items()), indent)
         return
     width = max((len(name) for name in values), default=0)
     for name, text in texts.items():
@@ -179,15 +177,5 @@ def text_of(value: object) -> str:
     if value is None or isinstance(value, datetime):
         return instant(value)
     if isinstance(value, dict | list):
-        return json.dumps(value, default=_plain, ensure_ascii=False)
+        return json.dumps(value, default=plain, ensure_ascii=False)
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso_instant(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if is_dataclass(value):
-        return vars(value)
-    raise TypeError(type(value).__name__)

@@ -13,8 +13,9 @@ from jobrunner.cli import environment, render, session
 from jobrunner.cli.types import Checked
 from jobrunner.durations import format_duration, parse_duration
 
-_HEADINGS = (
-    "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES", "WAIT P50", "P95", "MAX", "RUN P50", "P95", "MAX",
+HEADINGS = (
+    "TYPE", "SUCCEEDED", "DEAD", "CANCELLED", "RATE", "TRIES",
+    "WAIT P50", "WAIT P95", "WAIT MAX", "RUN P50", "RUN P95", "RUN MAX",
 )  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
         return
     render.line(f"since {render.instant(found.since)}")
     if found.types:
-        render.table(_HEADINGS, [_cells(each) for each in found.types])
+        render.table(HEADINGS, [_cells(each) for each in found.types])
     else:
         render.line("nothing ended")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
 import click
 
+from jobrunner.admin.findings import Finding, Severity, findings
 from jobrunner.cli import environment, following, pause, render, session
 from jobrunner.durations import format_duration
 from jobrunner.errors import HandlersUnavailable, UsageError
 from jobrunner.settings.config import Config
 from jobrunner.store import overview
+from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.limits_view import RunningLimit
 from jobrunner.store.overview import DeadRun, FailingRun, State
@@ -25,7 +27,9 @@ _EVERY_SECONDS = 2.0
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.option("--watch", is_flag=True, help="Show it again every two seconds, in the same place, until Ctrl-C.")
 def status(as_json: bool, watch: bool) -> None:
-    """Show what is due, running, failing and dead, the schedules, and the last tick of each host.
+    """Show what is wrong, then what is due, running, failing and dead, the schedules, and the last tick of each host.
+
+    What is wrong is what `jobrunner health` finds. The exit status is 0 all the same.
 
     Example: jobrunner status --watch
     """
@@ -34,23 +38,31 @@ def status(as_json: bool, watch: bool) -> None:
     config = environment.load()
     database = session.open_database(config)
     known, problem = _known_types(config)
-    problems = {"handlers_problem": problem, "state_problem": session.problem_of_state(config)}
-    for number, found in enumerate(
-        following.looks(database, lambda connection: overview.status(connection, known), _EVERY_SECONDS)
-    ):
-        show = partial(_show, database.location.label, found, problems)
+    state_problem = session.problem_of_state(config)
+
+    def look(connection: Connection) -> tuple[State, list[Finding]]:
+        return overview.status(connection, known), findings(connection, config, state_problem)
+
+    for number, (found, wrong) in enumerate(following.looks(database, look, _EVERY_SECONDS)):
+        show = partial(_show, database.location.label, found, wrong, problem)
         if watch:
             render.redraw(show, is_first=number == 0)
             continue
         if as_json:
-            render.echo_json({"database": database.location.label, **vars(found), **problems})
+            listed = [each.as_data() for each in wrong]
+            problems = {"handlers_problem": problem, "state_problem": state_problem}
+            render.echo_json({"database": database.location.label, "findings": listed, **vars(found), **problems})
         else:
             show()
         break
 
 
-def _show(database: str, found: State, problems: Mapping[str, str | None]) -> None:
+def _show(database: str, found: State, wrong: Sequence[Finding], handlers_problem: str | None) -> None:
+    # The database first: it may be another one than is meant.
     render.line(f"database   {database}", hanging=11)
+    for each in wrong:
+        line = f"{each.severity.name:10} {each.sentence}; {each.remedy}"
+        render.line(line, is_wrong=each.severity is Severity.CRITICAL, hanging=11)
     counts = (f"{name} {count}{'+' * (name in found.runs_at_least)}" for name, count in found.runs.items())
     render.line("runs       " + "  ".join(counts), hanging=11)
     oldest = found.oldest_due_seconds
@@ -58,9 +70,8 @@ def _show(database: str, found: State, problems: Mapping[str, str | None]) -> No
     render.line(f"due now    {found.due}{since}", hanging=11)
     if found.oldest_due is not None:
         render.line(f"{'':11}{found.oldest_due['sentence']}", hanging=11)
-    for name, problem in problems.items():
-        if problem:
-            render.line(f"{name.removesuffix('_problem'):10} {problem}", is_wrong=True, hanging=11)
+    if handlers_problem:
+        render.line(f"handlers   {handlers_problem}", is_wrong=True, hanging=11)
     for title, headings, rows in _tables(found):
         if rows:
             click.echo(f"\n{title}")

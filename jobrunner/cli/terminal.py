@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from itertools import zip_longest
 from typing import TextIO
@@ -77,7 +77,7 @@ def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], indent: s
         for index, row in enumerate(rows):
             if index:
                 _print([[]])
-            show_fields(dict(zip(headings, row, strict=True)), indent)
+            show_fields(list(zip(headings, row, strict=True)), indent)
         return
     _print(_table_lines(headings, rows, widths, indent))
 
@@ -98,12 +98,12 @@ def _table_lines(
             yield segments
 
 
-def show_fields(values: Mapping[str, str], indent: str) -> None:
+def show_fields(values: Sequence[tuple[str, str]], indent: str) -> None:
     """One name and its value per line. A long value goes on below its beginning."""
-    column = max((cell_len(name) for name in values), default=0)
+    column = max((cell_len(name) for name, _ in values), default=0)
     begin = len(indent) + column + len(_GAP)
     lines: list[list[Segment]] = []
-    for name, value in values.items():
+    for name, value in values:
         first, *more = _lines(value, max(width() - begin, 10))
         style = style_of(name, value)
         padded = f"{name}{' ' * (column - cell_len(name))}{_GAP}"

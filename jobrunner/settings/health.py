@@ -22,6 +22,7 @@ class Thresholds(NamedTuple):
     expired: timedelta = timedelta(minutes=2)
     backlog: timedelta = timedelta(hours=1)
     clock_skew: timedelta = timedelta(seconds=30)
+    pause: timedelta = timedelta(days=1)
 
 
 def read(reader: SettingsReader) -> Thresholds:

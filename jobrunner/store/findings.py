@@ -21,7 +21,7 @@ _CLOCK_STEP = timedelta(minutes=1)
 _HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
 _DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
 _UNCERTAIN_EFFECTS = Prepared("findings.uncertain_effects")
-_BROKEN_DEFINITIONS = Prepared("findings.broken_definitions")
+_BROKEN_DEFINITIONS, _OLD_PAUSES = Prepared("findings.broken_definitions"), Prepared("findings.old_pauses")
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,17 @@ class BrokenDefinition:
 
 
 @dataclass(frozen=True)
+class OldPause:
+    """A job type, a host or everything, and who has paused it. ``name`` "" is that of everything."""
+
+    kind: str
+    name: str
+    actor: str
+    reason: str | None
+    paused_at: datetime
+
+
+@dataclass(frozen=True)
 class Facts:
     """All of them, read at one instant of the database's clock."""
 
@@ -114,18 +125,21 @@ class Facts:
     expired: ExpiredLeases
     uncertain: UncertainEffects
     broken: list[BrokenDefinition]
+    pauses: list[OldPause]
 
 
 @dataclass(frozen=True)
 class Limits:
     """When a tick that is open and has no live lease was killed, and an expired lease should have been recovered.
 
-    ``behind``: how long the next run of a type must wait until its throughput is looked at. ``most``: see MOST_COUNTED.
+    ``behind``: how long the next run of a type must wait until its throughput is looked at. ``paused_for``: how long a
+    pause must last to be noted. ``most``: see MOST_COUNTED.
     """
 
     killed_after: timedelta
     expired_for: timedelta
     behind: timedelta
+    paused_for: timedelta
     most: int = MOST_COUNTED
 
 
@@ -146,6 +160,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
         uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
         broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=_CLOCK_STEP)],
+        pauses=[OldPause(**row) for row in rows(_OLD_PAUSES, before=-limits.paused_for)],
     )
 
 

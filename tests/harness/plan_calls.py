@@ -180,7 +180,7 @@ IDLE: dict[str, Call] = {
     "tallies.fold": tallies.fold,
     "tallies.compact": tallies.compact,
     "findings.facts": lambda connection: findings.facts(
-        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), most=20)
+        connection, findings.Limits(LEASE, LEASE, timedelta(hours=1), LEASE, most=20)
     ),
 }
 BUSY: dict[str, Call] = {
@@ -349,6 +349,8 @@ PEOPLE = {
     "reconcile.hold": "an advisory lock, no table",
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
+    "queries.show": "a person's command",
+    **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
     **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),

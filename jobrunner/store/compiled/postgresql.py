@@ -1798,6 +1798,15 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.old_pauses', ()): (
+        """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
+FROM jobrunner_schema.job_pauses
+WHERE jobrunner_schema.job_pauses.paused_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_pauses.paused_at
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT jobrunner_schema.job_effects.intended_at AS intended_at

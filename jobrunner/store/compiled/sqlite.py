@@ -1785,6 +1785,15 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.old_pauses', ()): (
+        """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
+FROM job_pauses
+WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_pauses.paused_at
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('kind', None), ('name', None), ('actor', None), ('reason', None), ('paused_at', 'instant')),
+    ),
     ('findings.uncertain_effects', ()): (
         """SELECT count(*) AS effects, min(found.intended_at) AS first_at
 FROM (SELECT job_effects.intended_at AS intended_at

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.store.dialect.values import UtcTime, later, now
-from jobrunner.store.schema import job_definitions, job_effects, job_runs, job_ticks
+from jobrunner.store.schema import job_definitions, job_effects, job_pauses, job_runs, job_ticks
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.statements.effects import IS_OPEN, is_in_progress
 from jobrunner.store.statements.holding import RUNNING
@@ -162,6 +162,14 @@ def broken_definitions() -> Select[Any]:
         .order_by(columns.name)
         .limit(_MOST)
     )
+
+
+def old_pauses() -> Select[Any]:
+    """What has been paused for longer than a time, the oldest first."""
+    columns = job_pauses.c
+    found = select(columns.kind, columns.name, columns.actor, columns.reason, columns.paused_at)
+    is_old = columns.paused_at < later(bindparam("before", type_=Float))
+    return found.where(is_old).order_by(columns.paused_at).limit(_MOST)
 
 
 def _count(found: Subquery) -> ScalarSelect[int]:

@@ -1,0 +1,73 @@
+"""The database for a page: a connection for each request, closed again, so that nobody looking costs nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.store.check import check_schema
+from jobrunner.store.connection import Connection
+from jobrunner.store.database import Database
+from jobrunner.store.location import Location
+from jobrunner.store.waits import Waits
+from jobrunner.worker.watchdog import watching
+
+T = TypeVar("T")
+READING = Waits(lock=1.0, file=1.0, call=2.0)
+"""A page that takes longer is given up, with what to do about it."""
+WRITING = Waits.of(timedelta(seconds=4))
+_MOST_AT_ONCE = 4
+_LONGEST_QUEUE_SECONDS = 2.0
+
+
+class Access:
+    """Reads and writes, for any thread. ``find`` is called at the first use, when the application is complete."""
+
+    def __init__(self, find: Callable[[], Location]) -> None:
+        self._find = find
+        self._location: Location | None = None
+        self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._is_checked = False
+
+    @property
+    def location(self) -> Location:
+        """Where the database is."""
+        if self._location is None:
+            self._location = self._find()
+        return self._location
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in one transaction that only reads. Raises DatabaseUnavailable after two seconds."""
+        with self._opened(READING) as database:
+            return database.read(self._checked(work))
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in one transaction and commit it, as ``Database.write`` does."""
+        with self._opened(WRITING) as database:
+            return database.write(self._checked(work))
+
+    @contextmanager
+    def _opened(self, waits: Waits) -> Iterator[Database]:
+        location = self.location
+        if location.is_missing():
+            raise DatabaseUnavailable(f"there is no database at {location.file}; create it with: jobrunner migrate")
+        if not self._places.acquire(timeout=_LONGEST_QUEUE_SECONDS):
+            raise DatabaseUnavailable(f"{_MOST_AT_ONCE} requests for pages wait for the database already; try again")
+        try:
+            with closing(Database(location, patience=waits)) as database, watching(database, is_required=False):
+                yield database
+        finally:
+            self._places.release()
+
+    def _checked(self, work: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        def checked(connection: Connection) -> T:
+            if not self._is_checked:
+                check_schema(connection)
+                self._is_checked = True
+            return work(connection)
+
+        return checked

@@ -1,0 +1,137 @@
+"""One request on its way to its page: what the page may read, write and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from jobrunner.errors import UsageError
+from jobrunner.model import Actor
+from jobrunner.store import tallies
+from jobrunner.store.connection import Connection
+from jobrunner.text import one_line
+from jobrunner.web.access import Access
+from jobrunner.web.masking import Masks
+from jobrunner.web.messages import Request
+from jobrunner.web.visitors import Visitor
+
+T = TypeVar("T")
+_MOST_FIELDS = 100
+
+
+@dataclass(frozen=True)
+class Page:
+    """HTML from a template, or with ``?format=json`` the ``data``. ``at`` is the database's clock."""
+
+    template: str
+    values: Mapping[str, Any]
+    data: object = None
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """To another page, after a change. ``path`` is below the mount, without a slash in front."""
+
+    path: str
+    data: object = None
+
+
+@dataclass(frozen=True)
+class Download:
+    """A text as it is, for a file of this name."""
+
+    text: str
+    name: str
+
+
+Answer = Page | Redirect | Download
+
+
+class NotFound(Exception):
+    """There is no such page, or no such row. The text says which."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request whose visitor may make it. ``names`` are the parts of the path that its route names."""
+
+    request: Request
+    visitor: Visitor
+    names: Mapping[str, str]
+    access: Access
+    masks: Masks
+    recent: Recent = field(repr=False)
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The parameters of the address. Raises UsageError."""
+        return dict(_parsed(self.request.query))
+
+    @cached_property
+    def lists(self) -> dict[str, list[str]]:
+        """The same, with each value of a parameter that comes several times."""
+        found: dict[str, list[str]] = {}
+        for name, value in _parsed(self.request.query):
+            found.setdefault(name, []).append(value)
+        return found
+
+    @cached_property
+    def form(self) -> dict[str, str]:
+        """The fields of the form. Raises UsageError."""
+        return dict(_parsed(self.request.body.decode("utf-8", "replace")))
+
+    def number(self, name: str) -> int:
+        """A part of the path that is a number. Raises NotFound."""
+        text = self.names[name]
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            raise NotFound(f"{text[:40]!r} is not a number")
+        return int(text)
+
+    def read(self, work: Callable[[Connection], T]) -> tuple[datetime, T]:
+        """The database's now, and what ``work`` reads in one transaction of at most two seconds."""
+        return self.access.read(lambda connection: (tallies.now(connection), work(connection)))
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """What ``work`` does in one transaction."""
+        self.recent.forget()
+        return self.access.write(work)
+
+    @property
+    def actor(self) -> Actor:
+        """Who does this, and the reason that the form gives, for the audit trail."""
+        return Actor(f"{self.visitor.name} (page)", one_line(self.form.get("reason", "")) or None)
+
+
+def _parsed(text: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise UsageError(f"a form or an address of the page has at most {_MOST_FIELDS} fields") from None
+
+
+class Recent:
+    """What all viewers of a page share for some seconds, so that many of them cost no more than one."""
+
+    def __init__(self, elapsed: Callable[[], float], seconds: float) -> None:
+        self._elapsed = elapsed
+        self._seconds = seconds
+        self._found: dict[str, tuple[float, Any]] = {}
+
+    def get(self, name: str, find: Callable[[], T]) -> T:
+        """What was found less than some seconds ago, or else now."""
+        at, value = self._found.get(name, (0.0, None))
+        if value is None or self._elapsed() - at > self._seconds:
+            at = self._elapsed()
+            value = find()
+            self._found[name] = (at, value)
+        found: T = value
+        return found
+
+    def forget(self) -> None:
+        """Let the next viewer see what was changed just now."""
+        self._found.clear()

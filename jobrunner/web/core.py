@@ -1,0 +1,150 @@
+"""The page without a framework: ``Web.respond`` answers each request. The only place that decides who may do what."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from jobrunner import clock
+from jobrunner.errors import ConfigurationError, DatabaseUnavailable, JobrunnerError, NotFoundError, UsageError
+from jobrunner.store.location import Location
+from jobrunner.text import first_line_of, one_line
+from jobrunner.web import rendering
+from jobrunner.web.access import Access
+from jobrunner.web.call import Answer, Call, Download, NotFound, Page, Recent, Redirect
+from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
+from jobrunner.web.masking import Masks
+from jobrunner.web.messages import LONGEST_BODY, Request, Response
+from jobrunner.web.routes import PAGES, Found, find
+from jobrunner.web.visitors import Visitor
+
+_SHARED_SECONDS = 2.0
+_FORM = "application/x-www-form-urlencoded"
+_NOT_STORED = ("Cache-Control", "no-store")
+_KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
+_log = logging.getLogger("jobrunner.web")
+
+
+class Web:
+    """The page of one database. ``find`` gives the database's place at the first request. Any thread may call it."""
+
+    def __init__(self, find: Callable[[], Location], redact: Collection[str] = ()) -> None:
+        self._access = Access(find)
+        self._masks = Masks(redact)
+        self._recent = Recent(clock.elapsed, _SHARED_SECONDS)
+
+    def respond(self, request: Request) -> Response:
+        """Answer one request. It raises nothing: an unexpected error is logged, and is a page of its own."""
+        try:
+            answer = self._respond(request)
+        except Exception as error:  # noqa: BLE001 - the server and the application go on
+            # Without the text of the error beyond its first line: a driver may quote a row in it.
+            stack = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("the page failed: %s\n%s", first_line_of(error), stack)
+            answer = trouble(request, 500, "An error of jobrunner's page. The log of the server has its place.")
+        return answer if request.method != "HEAD" else Response(answer.status, answer.headers)
+
+    def _respond(self, request: Request) -> Response:
+        if (static := _static(request)) is not None:
+            return static
+        if not request.path:
+            # Relative links need the slash at the end.
+            here = request.mount.rstrip("/").rpartition("/")[2]
+            return Response(308, (*HEADERS, ("Location", f"{quote(here)}/" if here else "./")))
+        route = find(request.method, request.path)
+        if isinstance(route, tuple):
+            return _refused_method(request, route)
+        if request.visitor is None:
+            return trouble(request, 403, "You are not signed in, or may not see this page.")
+        if route is None:
+            return trouble(request, 404, "There is no such page.")
+        if route.verb not in request.visitor.verbs:
+            return trouble(request, 403, f"You may look at this page, but not {route.verb}.")
+        if (reason := foreign(request)) is not None:
+            return trouble(request, 403, f"This was not done: {reason}.")
+        if (refused := _refused_body(request)) is not None:
+            return refused
+        return self._answered(request, request.visitor, route)
+
+    def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
+        call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
+        try:
+            return _sent(request, found.view(call), visitor)
+        except (NotFound, NotFoundError) as error:
+            return trouble(request, 404, f"Not found: {error}.")
+        except UsageError as error:
+            return trouble(request, 400, f"{error}.")
+        except (DatabaseUnavailable, ConfigurationError) as error:
+            return trouble(request, 503, f"{error}.")
+        except JobrunnerError as error:
+            return trouble(request, 409, f"{error}.")
+
+
+def trouble(request: Request, status: int, text: str) -> Response:
+    """A page that says why there is no other."""
+    page = Page("trouble.html", {"text": one_line(text), "status": status}, {"error": one_line(text)}, status)
+    return _sent(request, page, request.visitor)
+
+
+def _sent(request: Request, answer: Answer, visitor: Visitor | None) -> Response:
+    if isinstance(answer, Download):
+        name = ("Content-Disposition", f'attachment; filename="{answer.name}"')
+        return _made(200, "text/plain; charset=utf-8", answer.text.encode("utf-8", "replace"), name, _NOT_STORED)
+    is_json = ("format", "json") in _fields(request)
+    if isinstance(answer, Redirect) and not is_json:
+        return Response(303, (*HEADERS, ("Location", root_of(request.path) + answer.path), _NOT_STORED))
+    if is_json:
+        status = answer.status if isinstance(answer, Page) else 200
+        return _made(status, "application/json", rendering.as_json(answer.data), _NOT_STORED)
+    assert isinstance(answer, Page)
+    body = rendering.html(answer.template, {**_common(request, visitor), **answer.values})
+    return _made(answer.status, "text/html; charset=utf-8", body, _NOT_STORED)
+
+
+def _fields(request: Request) -> list[tuple[str, str]]:
+    return [(name, value) for name, _, value in (each.partition("=") for each in request.query.split("&"))]
+
+
+def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
+    return {
+        "root": root_of(request.path),
+        "pages": PAGES,
+        "path": request.path,
+        "visitor": visitor,
+        "hidden": request.hidden,
+        "at": None,
+        "problem": None,
+    }
+
+
+def root_of(path: str) -> str:
+    """The way from a page to the place where the page is mounted. All links are relative: no proxy can break them."""
+    return "../" * (path.count("/") - 1) or "./"
+
+
+def _made(status: int, kind: str, body: bytes, *more: tuple[str, str]) -> Response:
+    return Response(status, (("Content-Type", kind), *HEADERS, *more), body)
+
+
+def _static(request: Request) -> Response | None:
+    folder, _, name = request.path.rpartition("/")
+    if folder != "/static" or name not in rendering.STATIC or request.method not in SAFE_METHODS:
+        return None
+    return _made(200, rendering.STATIC[name], rendering.static(name), _KEPT)
+
+
+def _refused_method(request: Request, methods: Collection[str]) -> Response:
+    refused = trouble(request, 405, f"{request.method[:20]} is not possible here.")
+    return Response(405, (*refused.headers, ("Allow", ", ".join(sorted(methods)))), refused.body)
+
+
+def _refused_body(request: Request) -> Response | None:
+    if len(request.body) > LONGEST_BODY:
+        return trouble(request, 413, f"A form may have at most {LONGEST_BODY} bytes.")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.body and kind != _FORM:
+        return trouble(request, 415, f"A form must be {_FORM}.")
+    return None

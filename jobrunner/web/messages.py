@@ -1,0 +1,49 @@
+"""A request and a response, as all adapters translate them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from jobrunner.web.visitors import Visitor
+
+LONGEST_BODY = 64 * 1024
+"""Bytes. A form of the page has a few words."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request. ``path`` is below the place where the page is mounted, and the names of ``headers`` are lower-case.
+
+    ``visitor`` None: nobody is signed in. ``hidden`` are the fields that the host's own protection against forged
+    requests needs in each form. ``mount`` is the place where the page is mounted, as far as the adapter knows it.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    scheme: str = "http"
+    visitor: Visitor | None = None
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    mount: str = ""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response. The adapter adds the length of the body."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+
+
+def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The headers by their lower-case names. A header that comes twice has both values, so that neither is trusted."""
+    found: dict[str, str] = {}
+    for written, value in headers:
+        name = written.lower()
+        between = "; " if name == "cookie" else ", "
+        found[name] = f"{found[name]}{between}{value}" if name in found else value
+    return found

@@ -1,0 +1,1 @@
+"""The pages: each takes a call, and answers with a template and its values."""

@@ -1,0 +1,107 @@
+"""One run: its columns, its attempts, what people did to it, and the buttons that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from jobrunner.errors import UsageError
+from jobrunner.lifecycle import Event, Status, allowed
+from jobrunner.store import admin, queries
+from jobrunner.store.admin import Answer as Done
+from jobrunner.store.connection import Connection
+from jobrunner.store.queries import Run
+from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
+from jobrunner.web.visitors import Verb
+
+_NEWEST_ATTEMPTS = 20
+_ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
+_INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")
+_EVENTS = {
+    Verb.RETRY: (Event.RETRY, Event.FORCE_RETRY),
+    Verb.CANCEL: (Event.CANCEL,),
+    Verb.DISCARD: (Event.DISCARD,),
+}
+_DONE = {
+    Verb.RETRY: "Queued again.",
+    Verb.CANCEL: "Cancelled, or its handler is being stopped.",
+    Verb.DISCARD: "Discarded.",
+}
+
+
+def show(call: Call, problem: str | None = None) -> Page:
+    """The run. ``problem`` says why it was not changed."""
+    run_id = call.number("id")
+    at, found = call.read(lambda connection: queries.show(connection, run_id))
+    if found is None:
+        raise NotFound(f"there is no run {run_id}")
+    run = call.masks.run(found)
+    fields = {
+        name: value
+        for name, value in vars(run).items()
+        if value is not None and name not in _ALONE and name not in _INSIDE
+    }
+    values = {
+        "at": at,
+        "run": run,
+        "fields": fields,
+        "attempts": run.attempt_log[: -_NEWEST_ATTEMPTS - 1 : -1],
+        "older": max(0, len(run.attempt_log) - _NEWEST_ATTEMPTS),
+        "verbs": [verb for verb in _EVENTS if verb in call.visitor.verbs and _is_possible(verb, run)],
+        "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
+        "problem": problem,
+    }
+    return Page("run.html", values, run if problem is None else {"error": problem}, 200 if problem is None else 409)
+
+
+def _is_possible(verb: Verb, run: Run) -> bool:
+    return any(allowed(event, Status(run.status)) for event in _EVENTS[verb])
+
+
+def download(call: Call) -> Download:
+    """The whole output or traceback of an attempt."""
+    run_id, sequence, name = call.number("id"), call.number("sequence"), call.names["text"]
+    _, found = call.read(lambda connection: queries.show(connection, run_id))
+    attempts = [] if found is None else call.masks.run(found).attempt_log
+    for attempt in attempts:
+        if attempt.sequence == sequence and name in ("output", "traceback"):
+            return Download(getattr(attempt, name) or "", f"run-{run_id}-{sequence}-{name}.txt")
+    raise NotFound("there is no such attempt")
+
+
+def retry(call: Call) -> Page | Redirect:
+    """Queue the run again. The button of a run that has succeeded says so."""
+    return _change(call, Verb.RETRY, partial(admin.retry, force=call.form.get("force") == "yes"))
+
+
+def cancel(call: Call) -> Page | Redirect:
+    """Cancel the run, or stop its handler."""
+    return _change(call, Verb.CANCEL, admin.cancel)
+
+
+def discard(call: Call) -> Page | Redirect:
+    """Give the run up, with a reason."""
+    if not call.actor.reason:
+        raise UsageError("give the reason, which the audit trail keeps")
+    return _change(call, Verb.DISCARD, admin.discard)
+
+
+def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redirect:
+    run_id = call.number("id")
+
+    def work(connection: Connection) -> Done:
+        return change(connection, run_id, actor=call.actor)
+
+    done = call.write(work)
+    if done.status is None:
+        raise NotFound(f"there is no run {run_id}")
+    if done.applied:
+        return Redirect(f"runs/{run_id}?done={verb}", _as_data(done))
+    if done.key_holder is not None:
+        return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
+    return show(call, f"Not done: {verb} is not possible while a run is {done.status}. This is the run as it is now.")
+
+
+def _as_data(done: Done) -> dict[str, Any]:
+    return {"id": done.run_id, "applied": done.applied, "requested": done.requested}

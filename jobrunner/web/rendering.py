@@ -1,0 +1,103 @@
+"""Makes HTML and JSON. Jinja escapes every value, and no code here says of a text that it is HTML already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from jobrunner.durations import format_duration
+from jobrunner.text import iso_instant, plain, visible_block
+from jobrunner.web.texts import without_passwords
+
+_SHOWN_OF_A_TEXT = 16_000
+STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+
+
+def html(template: str, values: Mapping[str, Any]) -> bytes:
+    """The page."""
+    return _environment().get_template(template).render(values).encode("utf-8", "replace")
+
+
+def as_json(value: object) -> bytes:
+    """The same JSON as the command line prints, without the passwords of URLs."""
+    return without_passwords(json.dumps(value, default=plain, indent=2)).encode() + b"\n"
+
+
+def static(name: str) -> bytes:
+    """A file of the page, one of ``STATIC``."""
+    return (files("jobrunner.web") / "static" / name).read_bytes()
+
+
+@cache
+def version_of(name: str) -> str:
+    """Changes with the content of a static file, so that a browser may keep it for ever."""
+    return hashlib.sha256(static(name)).hexdigest()[:12]
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("jobrunner.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    made.filters |= {
+        "iso": iso_instant,
+        "instant": lambda value: value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        "since": since,
+        "pretty": pretty,
+        "tail": tail,
+        "seconds": seconds,
+        "local": lambda value: f"{value:%a %Y-%m-%d %H:%M %Z}",
+        "words": lambda name: str(name).replace("_", " "),
+    }
+    made.globals["version_of"] = version_of
+    return made
+
+
+def _finalize(value: Any) -> Any:
+    # Not a text that is HTML already: the result of a macro. A control character must not reorder or hide a text.
+    if type(value) is str:
+        return visible_block(without_passwords(value))
+    return "–" if value is None else value
+
+
+def since(value: datetime, at: datetime) -> str:
+    """How long ago an instant was, or how soon it will be."""
+    seconds = round((at - value).total_seconds())
+    text = _short(timedelta(seconds=abs(seconds)))
+    return "now" if seconds == 0 else f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration, for people."""
+    return "–" if value is None else format_duration(timedelta(seconds=value))
+
+
+def _short(duration: timedelta) -> str:
+    """The two largest units: an age of days needs no seconds."""
+    seconds = int(duration.total_seconds())
+    for unit, next_unit in ((86400, 3600), (3600, 60)):
+        if seconds >= unit:
+            return format_duration(timedelta(seconds=seconds // next_unit * next_unit))
+    return format_duration(timedelta(seconds=seconds))
+
+
+def pretty(value: object) -> str:
+    """A value as JSON for people: all digits of a number, and other alphabets as they are."""
+    return json.dumps(value, default=plain, indent=2, ensure_ascii=False)
+
+
+def tail(text: str) -> str:
+    """The end of a long text. What stands before it can be downloaded."""
+    return text if len(text) <= _SHOWN_OF_A_TEXT else "…" + text[-_SHOWN_OF_A_TEXT:]

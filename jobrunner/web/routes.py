@@ -1,0 +1,64 @@
+"""All routes, as data: the method, the path below the mount, what it does, and the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jobrunner.web.call import Answer, Call
+from jobrunner.web.pages import now, run, schedules, trails, types
+from jobrunner.web.visitors import Verb
+
+
+class Route(NamedTuple):
+    """One route. ``{name}`` in the path stands for one part of it."""
+
+    method: str
+    path: str
+    verb: Verb
+    view: Callable[[Call], Answer]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The route of a request, and the parts of the path that it names."""
+
+    verb: Verb
+    view: Callable[[Call], Answer]
+    names: Mapping[str, str]
+
+
+ROUTES = (
+    Route("GET", "/", Verb.LOOK, now.now),
+    Route("GET", "/types", Verb.LOOK, types.types),
+    Route("GET", "/schedules", Verb.LOOK, schedules.schedules),
+    Route("GET", "/schedule", Verb.LOOK, schedules.schedule),
+    Route("GET", "/hosts", Verb.LOOK, trails.hosts),
+    Route("GET", "/effects", Verb.LOOK, trails.effects),
+    Route("GET", "/audit", Verb.LOOK, trails.audit),
+    Route("GET", "/runs/{id}", Verb.LOOK, run.show),
+    Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
+    Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
+    Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
+    Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),
+    Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause),
+    Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume),
+    Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),
+    Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
+)
+PAGES = ("", "types", "schedules", "hosts", "effects", "audit")
+"""The pages of the navigation, by their paths; the first one is called "now"."""
+_PATTERNS = [(re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path)), route) for route in ROUTES]
+
+
+def find(method: str, path: str) -> Found | tuple[str, ...] | None:
+    """The route. A tuple has the methods that the path takes instead. None: there is no such page."""
+    methods: set[str] = set()
+    for pattern, route in _PATTERNS:
+        if match := pattern.fullmatch(path):
+            if method == route.method or (method, route.method) == ("HEAD", "GET"):
+                return Found(route.verb, route.view, match.groupdict())
+            methods |= {"GET", "HEAD"} if route.method == "GET" else {route.method}
+    return tuple(methods) or None

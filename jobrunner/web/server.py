@@ -1,0 +1,33 @@
+"""Serves the page by uvicorn, for ``jobrunner web``."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from jobrunner.web.asgi import serving
+from jobrunner.web.messages import Request, Response
+
+_MOST_CONNECTIONS = 100
+
+
+def serve(respond: Callable[[Request], Response], listening: socket.socket) -> None:
+    """Answer requests on this socket until SIGINT or SIGTERM."""
+    config = uvicorn.Config(
+        serving(respond),
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        # No line for each request, in which the token stands. Our own errors go to the log of jobrunner.web.
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        # The guard compares the Host that the browser has sent; what a proxy tells of the scheme is for its origin.
+        proxy_headers=True,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=5,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,31 @@
+"""Who asks for a page, and what they may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verb(StrEnum):
+    """What a route does. ``core`` compares it with the verbs of the visitor, and nothing else decides."""
+
+    LOOK = "look"
+    RETRY = "retry"
+    CANCEL = "cancel"
+    DISCARD = "discard"
+    PAUSE = "pause"
+    RESUME = "resume"
+    TRIGGER = "trigger"
+    SETTLE = "settle"
+
+
+EVERYTHING = frozenset(Verb)
+READ_ONLY = frozenset({Verb.LOOK})
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A person whom the application, or ``jobrunner web``, has signed in. ``name`` is for the audit trail."""
+
+    name: str
+    verbs: frozenset[Verb] = EVERYTHING

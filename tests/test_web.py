@@ -1,0 +1,372 @@
+"""The page without a server: its routes, who may do what, what is escaped and masked, and what it costs."""
+
+import gzip
+import re
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
+
+import pytest
+
+from harness import Database
+from harness.handlers_rows import queue, status_of
+from harness.invariants import insert_runs
+from harness.web import HOSTILE, SAME, Asked, Tags, make_hostile, one_of_each
+from jobrunner.errors import DatabaseUnavailable
+from jobrunner.store.connection import Connection
+from jobrunner.store.location import locate
+from jobrunner.text import visible_block
+from jobrunner.web import READ_ONLY, Verb
+from jobrunner.web.access import Access
+from jobrunner.web.guard import SAFE_METHODS
+from jobrunner.web.rendering import STATIC
+from jobrunner.web.routes import ROUTES
+
+SCHEDULE = "nightly"
+SECRET = '{"password": "x-secret-1"}'
+GIVEN = {"reason": "x", "name": SCHEDULE, "key": "k", "applied": "yes"}
+FOREIGN = [
+    # What the browser says of where the request comes from, and whether it is refused.
+    ({"sec-fetch-site": "same-origin"}, False),
+    ({"sec-fetch-site": "same-origin", "origin": "http://evil.example"}, False),
+    ({"sec-fetch-site": "same-site"}, True),
+    ({"sec-fetch-site": "cross-site"}, True),
+    ({"sec-fetch-site": "none"}, True),
+    ({"sec-fetch-site": "cross-site", "origin": "http://example"}, True),
+    ({"sec-fetch-site": "same-origin, cross-site"}, True),
+    ({"sec-fetch-site": ""}, True),
+    ({"origin": "http://example"}, False),
+    ({"origin": "HTTP://EXAMPLE"}, False),
+    ({"origin": "https://example"}, True),
+    ({"origin": "http://example:8080"}, True),
+    ({"origin": "http://example.evil"}, True),
+    ({"origin": "null"}, True),
+    ({"origin": ""}, True),
+    ({"origin": "http://", "host": ""}, True),
+    ({}, True),
+]
+
+
+def paths(runs: dict[str, int]) -> list[str]:
+    """The address of every page, with rows that are there."""
+    names = {"id": runs["dead"], "sequence": 1, "text": "output"}
+    found = [re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), each.path) for each in ROUTES if is_page(each)]
+    schedule = urlencode({"name": SCHEDULE})
+    asked = [f"{path}?{schedule}" if path == "/schedule" else path for path in found]
+    return asked + [f"/runs/{run_id}" for run_id in runs.values()]
+
+
+def is_page(route: object) -> bool:
+    return getattr(route, "method", "") in SAFE_METHODS
+
+
+def forms(run_id: int) -> list[tuple[str, Verb]]:
+    return [(each.path.replace("{id}", str(run_id)), each.verb) for each in ROUTES if not is_page(each)]
+
+
+def test_hostile_texts_in_every_column_are_text_on_every_page(database: Database) -> None:
+    runs = one_of_each(database)
+    make_hostile(database)
+    asked = Asked(database)
+    hostile = urlencode({"name": database.value("SELECT name FROM job_definitions")})
+    for path in (each.replace(urlencode({"name": SCHEDULE}), hostile) for each in paths(runs)):
+        page = asked(path)
+        assert page.status == 200
+        if dict(page.headers)["Content-Type"].startswith("text/plain"):
+            assert page.body.decode() == HOSTILE
+            continue
+        read = Tags(page.body.decode())
+        read.check()
+        assert visible_block(HOSTILE)[:50] in "".join(read.words) or path == "/types", path
+        assert "\u202e" not in "".join(read.words)
+
+
+def test_hostile_addresses_are_refused_and_escaped(database: Database) -> None:
+    asked = Asked(database)
+    for path in (f"/{HOSTILE}", f"/runs/{HOSTILE}", "/runs/0x1", "/runs/" + "9" * 30, "/static/../core.py", "//evil"):
+        found = asked(path)
+        assert found.status == 404, path
+        Tags(found.body.decode()).check()
+    queue(database, "append")
+    refused = asked(f"/runs/1?done={HOSTILE}&x=%FF", method="GET")
+    assert refused.status == 200
+    Tags(refused.body.decode()).check()
+    assert asked("/runs/1?" + "a=1&" * 200).status == 400
+
+
+def test_every_response_has_the_headers_that_protect_it(database: Database) -> None:
+    runs = one_of_each(database)
+    asked = Asked(database)
+    for path in [*paths(runs), "/nothing", *(f"/static/{name}" for name in STATIC)]:
+        headers = dict(asked(path).headers)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; ")
+        assert "unsafe" not in policy
+        assert "script-src" not in policy
+        assert (headers["X-Content-Type-Options"], headers["Referrer-Policy"]) == ("nosniff", "same-origin")
+        assert headers["Cache-Control"] == ("no-store" if "static" not in path else headers["Cache-Control"])
+
+
+@pytest.mark.either_database
+def test_every_route_needs_a_visitor_and_every_form_its_verb(database: Database) -> None:
+    runs = one_of_each(database)
+    before = database.query("SELECT * FROM job_runs ORDER BY id")
+    stranger, reader, partly = Asked(database), Asked(database, READ_ONLY), Asked(database, {Verb.LOOK, Verb.RETRY})
+    stranger.visitor = None
+    for path in [*paths(runs), "/nothing"]:
+        assert stranger(path).status == 403
+        assert reader(path).status in (200, 404)
+    for path, verb in forms(runs["queued"]):
+        assert stranger(path, GIVEN).status == 403
+        assert reader(path, GIVEN).status == 403
+        assert (partly(path, GIVEN).status == 403) is (verb is not Verb.RETRY)
+        assert reader(path).status == 405, "a form is not sent by a link"
+    assert "<button" not in reader.text(f"/runs/{runs['dead']}")
+    assert database.query("SELECT * FROM job_runs ORDER BY id") == before
+
+
+@pytest.mark.either_database
+def test_request_of_another_site_changes_nothing(database: Database) -> None:
+    for headers, is_refused in FOREIGN:
+        run_id = queue(database, "append")
+        for path, _ in forms(run_id):
+            answer = Asked(database)(path, GIVEN, headers=headers)
+            assert (answer.status == 403) is is_refused, (path, headers)
+        assert (status_of(database, run_id) == "queued") is is_refused
+    json_form = Asked(database)("/runs/1/cancel", {"a": "b"}, headers={**SAME, "content-type": "text/plain"})
+    assert json_form.status == 415
+    assert Asked(database)("/runs/1/cancel", {"reason": "x" * 70_000}).status == 413
+
+
+def test_buttons_do_what_the_commands_do_with_the_visitor_in_the_audit_trail(database: Database) -> None:
+    runs = one_of_each(database)
+    asked = Asked(database)
+    done = asked(f"/runs/{runs['dead']}/retry", {"x": "y"})
+    assert (done.status, dict(done.headers)["Location"]) == (303, f"../../runs/{runs['dead']}?done=retry")
+    assert "Queued again." in asked.text(f"/runs/{runs['dead']}?done=retry")
+    assert asked(f"/runs/{runs['queued']}/discard", {"reason": " "}).status == 400
+    assert asked(f"/runs/{runs['queued']}/discard", {"reason": "why not"}).status == 303
+    assert asked(f"/runs/{runs['running']}/cancel", {"x": "y"}).status == 303
+    assert [status_of(database, runs[name]) for name in ("dead", "queued", "running")] == ["queued", "dead", "running"]
+    # Somebody else was quicker: the answer is the truth, and a refusal.
+    late = asked(f"/runs/{runs['succeeded']}/cancel", {"x": "y"})
+    assert late.status == 409
+    assert "Not done: cancel is not possible while a run is succeeded" in late.body.decode()
+    assert asked("/runs/999/cancel", {"x": "y"}).status == 404
+    events = database.query("SELECT actor, action, detail FROM job_events WHERE id > 1 ORDER BY id")
+    assert [(each["actor"], each["action"]) for each in events] == [
+        ("ada (page)", "retry"),
+        ("ada (page)", "discard"),
+        ("ada (page)", "cancel"),
+    ]
+    assert events[1]["detail"]["reason"] == "why not"
+
+
+def test_secrets_of_a_run_reach_no_page_and_no_json(database: Database) -> None:
+    payload = {
+        "apiKey": "AAAA-secret-1",
+        "nested": [{"db_password": {"deep": ["BBBB-secret-2"]}, "author": "Ada"}],
+        "SSN": "CCCC-secret-3",
+        "tokens_left": 10**30,
+        "url": "postgresql://u:DDDD-secret-4@h/db",
+    }
+    now = database.now()
+    (run_id,) = insert_runs(
+        database, 1, payload=payload, status="dead", finished_at=now, last_error="AAAA-secret-1 is wrong"
+    )
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
+        " outcome, error, traceback, output) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, 'failed', ?, ?, ?)",
+        [run_id, now, now, "BBBB-secret-2", "at AAAA-secret-1", "curl https://x:EEEE-secret-5@h CCCC-secret-3"],
+    )
+    asked = Asked(database, redact=["ssn"])
+    found = [asked.text(f"/runs/{run_id}"), asked.text(f"/runs/{run_id}?format=json")]
+    found += [asked.text(f"/runs/{run_id}/attempts/1/{name}") for name in ("output", "traceback")]
+    for text in found:
+        assert "-secret-" not in text
+    # A list does not read the payloads, so it knows only what looks like a password in every text.
+    database.execute("UPDATE job_runs SET last_error = 'cannot reach redis://:AAAA-secret-6@h'")
+    for path in ("/", "/?format=json"):
+        text = Asked(database).text(path)
+        assert "cannot reach redis" in text
+        assert "-secret-" not in text
+    assert asked.json(f"/runs/{run_id}")["payload"]["tokens_left"] == 10**30
+    assert "Ada" in found[0]
+
+
+def test_json_is_that_of_the_command(database: Database) -> None:
+    from harness.stores import opening
+    from jobrunner.store import overview, queries
+    from jobrunner.web.rendering import as_json
+
+    runs = one_of_each(database)
+    asked = Asked(database)
+    with opening(database, 5) as open_store:
+        store = open_store()
+        shown = store.read(lambda connection: queries.show(connection, runs["dead"]))
+        state = store.read(lambda connection: overview.status(connection, None))
+    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json(shown)
+    told = asked.json("/")
+    assert set(told) == {"database", *vars(state), "handlers_problem", "state_problem"}
+    assert told["runs"] == state.runs
+
+
+def test_a_page_sends_as_many_statements_for_many_rows_as_for_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    send = Connection._send
+
+    def counting(connection: Connection, known: object, parameters: object) -> object:
+        sent.append(str(getattr(known, "text", "")))
+        return send(connection, known, parameters)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Connection, "_send", counting)
+    runs = one_of_each(database)
+
+    def counts() -> dict[str, int]:
+        found = {}
+        for path in paths(runs):
+            sent.clear()
+            assert Asked(database)(path).status == 200
+            found[path] = len(sent)
+        return found
+
+    few = counts()
+    now = database.now()
+    insert_runs(database, 50, status="dead", finished_at=now, last_error="e")
+    insert_runs(database, 50, job_type="other")
+    assert counts() == few
+
+
+def test_statement_that_takes_too_long_is_given_up_after_two_seconds(database: Database) -> None:
+    access = Access(lambda: locate(database.url))
+    endless = "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 - 1 FROM s) SELECT count(*) FROM s"
+    began = database.now()
+    with pytest.raises(DatabaseUnavailable, match="no answer for 2 s"):
+        access.read(lambda connection: connection.execute(endless))
+    assert database.now() - began < timedelta(seconds=10)
+    assert access.read(lambda connection: connection.execute("SELECT 1").scalar_one()) == 1
+
+
+@pytest.mark.either_database
+def test_database_that_is_not_there_is_a_page_that_says_so(database: Database) -> None:
+    asked = Asked(database)
+    database.execute("DROP VIEW job_stuck")
+    database.execute("ALTER TABLE job_effects RENAME TO gone")
+    answer = asked("/")
+    assert answer.status == 503
+    assert "jobrunner migrate" in answer.body.decode()
+
+
+@pytest.mark.either_database
+def test_first_page_is_at_most_25_kb_compressed(database: Database) -> None:
+    one_of_each(database)
+    insert_runs(database, 100, status="dead", finished_at=database.now(), last_error="an error of some length" * 5)
+    parts = [Asked(database)(path).body for path in ("/", *(f"/static/{name}" for name in STATIC))]
+    assert sum(len(gzip.compress(part)) for part in parts) < 25_000
+
+
+@pytest.mark.either_database
+def test_viewers_within_two_seconds_share_one_look_at_the_database(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(database)
+    asked.text("/")
+    run_id = queue(database, "append")
+    before = asked.text("/")
+    assert re.search(r"queued</span></dt><dd>0<", before)
+    # Who changes something sees it at once.
+    assert asked(f"/runs/{run_id}/cancel", {"x": "y"}).status == 303
+    assert re.search(r"cancelled</span></dt><dd>1<", asked.text("/"))
+
+
+def test_schedule_is_paused_resumed_and_triggered_from_its_page(database: Database) -> None:
+    one_of_each(database)
+    # The slot at half past two does not exist on the day when the clocks go forward.
+    zone = {"timezone": "Europe/Berlin", "schedule": "30 2 * * *"}
+    database.execute("UPDATE job_definitions SET timezone = ?, schedule = ?, payload = ?", [*zone.values(), SECRET])
+    database.set_clock_offset(datetime(2027, 3, 26, 12, tzinfo=UTC) - datetime.now(UTC))
+    asked = Asked(database)
+    page = asked.text("/schedule?name=nightly")
+    assert "At 02:30" in page
+    assert re.findall(r">(S\w\w [\d:-]+ [\d:]+ \w+)<", page) == [
+        "Sat 2027-03-27 02:30 CET",
+        "Sun 2027-03-28 03:00 CEST",
+    ]
+    assert "-secret-" not in page + asked.text("/schedule?name=nightly&format=json")
+    assert "Sat 2027-03-27 02:30 CET" in asked.text("/schedules")
+
+    paused = asked("/schedule/pause", {"name": "nightly", "reason": "a move"})
+    assert (paused.status, dict(paused.headers)["Location"]) == (303, "../schedule?name=nightly&done=pause")
+    page = asked.text("/schedule?name=nightly&done=pause")
+    assert re.search(r"Paused <time[^>]*>now</time> by ada \(page\)", page), page
+    assert asked("/schedule/resume", {"name": "nightly"}).status == 303
+    assert database.value("SELECT paused_at FROM job_definitions") is None
+    made = asked("/schedule/trigger", {"name": "nightly"})
+    assert dict(made.headers)["Location"] == f"../runs/{database.value('SELECT max(id) FROM job_runs')}"
+    assert asked("/schedule/pause", {"name": "nightlz"}).status == 404
+    assert "did you mean" in asked("/schedule?name=nightlz").body.decode()
+    events = database.query("SELECT actor, action, detail FROM job_events WHERE id > 1 ORDER BY id")
+    assert [each["action"] for each in events if "schedule" in each["action"]][:2] == [
+        "pause schedule",
+        "resume schedule",
+    ]
+    assert {each["actor"] for each in events} == {"ada (page)"}
+    assert events[0]["detail"]["reason"] == "a move"
+
+
+def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Database) -> None:
+    now = database.now()
+    columns = {"status": "succeeded", "finished_at": now, "started_at": now}
+    for run_id in insert_runs(database, 3, "send", **columns):
+        end_of(database, run_id, "succeeded")
+    (dead,) = insert_runs(database, 1, "send", status="dead", finished_at=now)
+    end_of(database, dead, "dead")
+    asked = Asked(database)
+    for since in ("24h", "7d", "30d", "bad"):
+        page = asked.text(f"/types?since={since}")
+        read = Tags(page)
+        read.check()
+        bars = [attributes for tag, attributes in read.found if tag == "rect"]
+        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"], since
+        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0]
+        assert "3 succeeded, 0 cancelled, 1 dead" in page
+        assert "75.0 %" in page
+    assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
+
+
+def end_of(database: Database, run_id: int, status: str) -> None:
+    """The row of an attempt, from which the tallies are made."""
+    now = database.now()
+    database.execute(
+        "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, due_at, started_at,"
+        " finished_at, outcome, status) VALUES (?, 1, 1, 't', 'w', 'h', ?, ?, ?, ?, ?)",
+        [run_id, now, now, now, "failed" if status == "dead" else "succeeded", status],
+    )
+
+
+@pytest.mark.either_database
+def test_trails_go_on_page_by_page(database: Database) -> None:
+    one_of_each(database)
+    for number in range(120):
+        database.execute(
+            "INSERT INTO job_events (at, actor, action, detail) VALUES (?, 'a', ?, ?)",
+            [database.now(), f"act {number}", SECRET],
+        )
+    asked, seen = Asked(database), list[str]()
+    query = ""
+    for _ in range(3):
+        page = asked.text(f"/audit{query}")
+        assert "-secret-" not in page + asked.text(f"/audit{query}{'&' if query else '?'}format=json")
+        seen += re.findall(r">(act \d+)<", page)
+        more = re.search(r'href="(\?before=\d+)"', page)
+        query = more[1] if more else query
+        if not more:
+            break
+    assert seen == [f"act {number}" for number in reversed(range(120))]
+    assert asked("/audit?before=x").status == 400
+    assert asked("/effects/settle", {"key": "k", "applied": "maybe"}).status == 400
+    assert asked("/effects/settle", {"key": "k", "applied": "no"}).status == 303
+    assert asked("/effects/settle", {"key": "k", "applied": "no"}).status == 404
+    assert database.value("SELECT count(*) FROM job_effects") == 0
+    assert "There are none." in asked.text("/effects")

@@ -1,0 +1,168 @@
+"""`jobrunner web`: closed to whoever has not its link, on this host only, and a page of its own while it runs."""
+
+import re
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from urllib.parse import urlencode
+
+import pytest
+
+from harness import Commands, Database, pages, sqlite_only, wait_for
+from harness.handlers_rows import queue, status_of
+from harness.web import FORM, SAME, Tags
+
+
+class Browser:
+    """Talks to one server, with the cookie that it was given."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.cookie = ""
+
+    def __call__(
+        self, path: str, form: Mapping[str, str] | None = None, *, method: str = "", **headers: str
+    ) -> tuple[HTTPResponse, str]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {**({"Cookie": self.cookie} if self.cookie else {}), **(FORM if form else {}), **sent}
+        body = None if form is None else urlencode(form)
+        connection.request(method or ("GET" if form is None else "POST"), path, body, sent)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer, text
+
+    def sign_in(self, link: str) -> int:
+        """Open a link that the command has printed."""
+        answer, _ = self(link.partition(f":{self.port}")[2])
+        if found := answer.headers["Set-Cookie"]:
+            self.cookie = found.partition(";")[0]
+        return answer.status
+
+
+class Served:
+    """A running server: its port, and the links that it has printed."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        found = re.search(r":(\d+)/", lines[0])
+        assert found, lines
+        self.port = int(found[1])
+
+    def browser(self) -> Browser:
+        """A browser that is signed in."""
+        made = Browser(self.port)
+        assert made.sign_in(self.lines[-1]) == 303
+        return made
+
+
+@contextmanager
+def served(jobrunner: Commands, *words: str) -> Iterator[Served]:
+    """A server on a free port. Ctrl-C must end it without a word."""
+    process = jobrunner.start("web", "--port", "0", *words)
+    assert process.stdout
+    lines = [process.stdout.readline().rstrip("\n")]
+    server = Served(lines)
+    try:
+        yield server
+    finally:
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+        lines += stdout.splitlines()
+    assert (process.returncode, stderr) == (130, "\njobrunner: interrupted\n")
+
+
+def test_page_is_closed_to_all_but_the_browser_with_the_link(jobrunner: Commands, database: Database) -> None:
+    run_id = queue(database, "append")
+    with served(jobrunner) as server:
+        stranger, browser = Browser(server.port), Browser(server.port)
+        answer, text = stranger("/")
+        assert (answer.status, "Open the link" in text) == (403, True)
+        assert stranger("/runs/1?format=json")[0].status == 403
+        assert stranger(f"/runs/{run_id}/cancel", {"a": "b"}, **SAME)[0].status == 403
+        assert stranger("/?token=" + "x" * 43)[0].status == 403
+        # A look at the link that is no visit does not use it up.
+        link = server.lines[0].partition(str(server.port))[2]
+        assert stranger(link, method="HEAD")[0].status == 403
+        assert browser.sign_in(server.lines[0]) == 303
+        assert stranger.sign_in(server.lines[0]) == 403, "the link is good for one time"
+        answer, text = browser("/")
+        assert answer.status == 200
+        assert "server" not in {name.lower() for name in answer.headers}
+        Tags(text).check()
+        style = re.search(r'href="(\./static/style[^"]+)"', text)
+        assert style
+        answer, _ = Browser(server.port)(style[1].removeprefix("."))
+        assert (answer.status, "immutable" in answer.headers["Cache-Control"]) == (200, True)
+        # Another site: its name leads to this host, or its page sends a form.
+        assert browser("/", Host="evil.example")[0].status == 403
+        assert browser("/", Host=f"evil.example:{server.port}")[0].status == 403
+        assert browser("/", Host=f"localhost:{server.port}")[0].status == 200
+        assert browser(f"/runs/{run_id}/cancel", {"a": "b"}, Origin="http://evil.example")[0].status == 403
+        assert status_of(database, run_id) == "queued"
+        own = f"http://127.0.0.1:{server.port}"
+        answer, _ = browser(f"/runs/{run_id}/cancel", {"a": "b"}, Origin=own)
+        assert (answer.status, answer.headers["Location"]) == (303, f"../../runs/{run_id}?done=cancel")
+    assert status_of(database, run_id) == "cancelled"
+    (event,) = database.query("SELECT actor FROM job_events")
+    assert event["actor"].endswith(" (page)")
+    assert server.lines[1:] != server.lines[:1], "the next browser has a link of its own"
+
+
+@sqlite_only
+def test_read_only_page_behind_a_proxy(jobrunner: Commands, database: Database) -> None:
+    run_id = queue(database, "append")
+    with served(jobrunner, "--read-only", "--prefix", "/jobs/", "--allow-host", "Admin.example") as server:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/jobs/\?token=\S{43}", server.lines[0])
+        browser = server.browser()
+        for path in (f"/runs/{run_id}", f"/jobs/runs/{run_id}"):
+            answer, text = browser(path, Host="admin.example")
+            assert (answer.status, "<button" in text) == (200, False)
+        answer, _ = browser("/jobs")
+        assert (answer.status, answer.headers["Location"]) == (308, "jobs/")
+        assert browser(f"/jobs/runs/{run_id}/cancel", {"a": "b"}, **SAME)[0].status == 403
+    assert status_of(database, run_id) == "queued"
+
+
+@sqlite_only
+def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
+    for words, code, says in (
+        (["--host", "0.0.0.0"], 2, "no loopback address"),
+        (["--host", "example.com"], 2, "no loopback address"),
+        (["--port", "70000"], 2, "from 0 to 65535"),
+    ):
+        refused = jobrunner("web", *words, check=False)
+        assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (code, "", 1), words
+        assert says in refused.stderr
+    with served(jobrunner) as server:
+        refused = jobrunner("web", "--port", server.port, check=False)
+        assert (refused.returncode, "try another --port" in refused.stderr) == (1, True)
+    refused = jobrunner("web", env={"JOBRUNNER_DATABASE_URL": "sqlite:////nowhere/at/all.db"}, check=False)
+    assert (refused.returncode, refused.stdout) == (69, "")
+
+
+@pytest.mark.either_database
+def test_page_says_when_the_schema_does_not_fit_and_when_the_database_comes_back(
+    jobrunner: Commands, database: Database
+) -> None:
+    with served(jobrunner) as server:
+        browser = server.browser()
+        database.execute("ALTER TABLE job_attempts RENAME TO gone")
+        queue(database, "append")
+        answer, text = browser("/runs/1")
+        assert (answer.status, "jobrunner migrate" in text) == (503, True)
+        database.execute("ALTER TABLE gone RENAME TO job_attempts")
+        wait_for(lambda: browser("/runs/1")[0].status == 200, 10)
+
+
+@sqlite_only
+def test_commands_of_the_page(jobrunner: Commands) -> None:
+    """What docs/web.md prints is what the command prints."""
+    (block,) = pages.checked_by("tests/test_web_server.py::test_commands_of_the_page")
+    command, link = block.text.splitlines()
+    assert command == "$ jobrunner web"
+    with served(jobrunner) as server:
+        shape = re.sub(r"token=\S+", "token=", link)
+        assert shape == re.sub(r"token=\S+", "token=", server.lines[0].replace(str(server.port), "8321"))
