@@ -205,9 +205,8 @@ def show(run_id: int, as_json: bool) -> None:
     if as_json:
         render.echo_json({**vars(found), "explanation": explanation.brief()})
         return
-    render.line(explanation.sentence)
     hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
-    render.fields(_filled(found, hidden))
+    render.fields({"explanation": explanation.sentence, **_filled(found, hidden)})
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")
         render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")

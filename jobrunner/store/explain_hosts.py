@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Float, bindparam, func, literal_column, select
+from sqlalchemy import Float, bindparam, literal, literal_column, select
 
-from jobrunner.model import TickKind
+from jobrunner.model import FIRST_INSTANT, TickKind
 from jobrunner.store import pauses
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import later, now
+from jobrunner.store.dialect.values import UtcTime, later, now
 from jobrunner.store.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
 from jobrunner.store.schema import job_hosts, job_runs, job_ticks
@@ -76,11 +76,11 @@ class Hosts:
 
     def holders(self, host: str, job_type: str | None = None) -> list[int]:
         """The ids of the runs that take the permits of a host, or only those of a type."""
-        return [
+        return sorted(
             each.id
             for each in self.running
             if each.host == host and (each.job_type == job_type if job_type else not self._is_async(each.job_type))
-        ]
+        )
 
     def _known(self, kind: TickKind) -> Mapping[str, Any]:
         known: Mapping[str, Any] = self.reports[kind].can_run
@@ -131,12 +131,12 @@ def look(connection: Connection) -> Hosts:
     """The hosts as they are now. Expects a read transaction."""
     columns = job_ticks.c
     since = later(bindparam("since", -_RECENT.total_seconds(), type_=Float))
-    kinds = (columns.host, columns.application, columns.types)
-    # The last hour has 60 rows of each kind.
-    last = select(func.max(columns.id)).where(columns.started_at > since).group_by(*kinds)
-    read = (*kinds, columns.started_at, columns.finished_at, columns.ended_by, columns.left_due, now().label("now"))
-    newest = connection.execute(select(*read).order_by(columns.started_at.desc()).limit(1)).first()
-    ticks = connection.execute(select(*read).where(columns.id.in_(last))).all()
+    read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
+    # The condition lets SQLite search the index, and not scan it.
+    is_any = columns.started_at >= literal(FIRST_INSTANT, UtcTime())
+    newest = connection.execute(read.where(is_any).order_by(columns.started_at.desc()).limit(1)).first()
+    # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all ticks.
+    ticks = connection.execute(read.where(columns.started_at > since).order_by(columns.started_at)).all()
     reports = connection.execute(select(job_hosts)).all()
     runs = job_runs.c
     running = select(runs.job_type, runs.host, runs.id).where(runs.status == literal_column("'running'"))
@@ -144,7 +144,7 @@ def look(connection: Connection) -> Hosts:
         connection.execute(select(now())).scalar_one(),
         {_kind(row): row for row in ticks},
         {_kind(row): row for row in reports},
-        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running.order_by(runs.id))],
+        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running)],
         newest,
         pauses.listed(connection),
     )

@@ -71,9 +71,10 @@ def show(name: str, limit: int, as_json: bool) -> None:
         brief = None if explanation is None else explanation.brief()
         render.echo_json({**vars(found), "in_words": in_words, "explanation": brief})
         return
+    declared = _declared(found, in_words)
     if explanation is not None:
-        render.line(explanation.sentence)
-    render.fields(_declared(found, in_words))
+        declared["explanation"] = explanation.sentence
+    render.fields(declared)
     if found.runs:
         click.echo("\nruns")
         render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))
