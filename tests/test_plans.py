@@ -11,6 +11,7 @@ import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
 from harness.plan_calls import ASKED, AT_WORK, BUSY, IDLE, LEASE, OLD, Call, idle_statement, words_of
+from harness.plan_searches import LOOK
 from harness.plans import (
     DUE,
     EVENTS,
@@ -65,6 +66,8 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         fill_gates(database, IN_FRONT // 5)
         assert store.read(ticks.is_anything_due)
         problems += unbounded(store, "before ANALYZE", every)
+        # As many rows as a slice has, or as a search reads of an index before it reads slices instead.
+        problems += unbounded(store, "before ANALYZE", LOOK, times=15)
         database.execute("ANALYZE")
         problems += unbounded(store, "after ANALYZE", every)
         # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
@@ -84,6 +87,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
             database.execute(statement)
         fill_gates(database, IN_FRONT // 5)
         problems += unbounded(store, "filled since ANALYZE", every)
+        problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
     finally:
         store.close()
     assert not problems, "\n".join(problems)

@@ -54,6 +54,9 @@ def fill(database: Database) -> dict[str, int]:
     for gate, job_type in (("", "capped"), ("open", "free")):
         values = [job_type, gate, now - HOUR]
         database.execute("INSERT INTO job_gates (job_type, gate, turn_at) VALUES (?, ?, ?)", values)
+    database.execute(
+        "INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES ('type', 'paused', 'someone', ?)", [now]
+    )
     made = {
         "succeeded": ended(database, "succeeded", 5 * HOUR),
         "dead long ago": ended(database, "dead", 30 * HOUR, error_type="ValueError", last_error="100%_ FULL"),
@@ -69,11 +72,12 @@ def fill(database: Database) -> dict[str, int]:
         "behind its key": insert_runs(database, 1, run_at=now - HOUR, concurrency_key="k"),
         "behind a limit": insert_runs(database, 1, run_at=now - HOUR, job_type="capped", gate="g"),
         "behind a run": insert_runs(database, 1, run_at=now - HOUR, gate="after"),
+        "paused": insert_runs(database, 1, run_at=now - HOUR, job_type="paused", gate="g", concurrency_key="p"),
     }
     return {name: ids[0] for name, ids in made.items()}
 
 
-WAITING = {"due", "later", "retrying", "behind its key", "behind a limit", "behind a run"}
+WAITING = {"due", "later", "retrying", "behind its key", "behind a limit", "behind a run", "paused"}
 CASES: dict[str, tuple[Selection, set[str]]] = {
     "dead": (Selection(statuses=(Status.DEAD,)), {"dead", "dead long ago"}),
     "two statuses": (Selection(statuses=(Status.QUEUED, Status.FAILED)), WAITING),
@@ -94,6 +98,7 @@ CASES: dict[str, tuple[Selection, set[str]]] = {
     "time": (Selection(waiting_for=("time",)), {"later"}),
     "retry": (Selection(waiting_for=("retry",)), {"retrying"}),
     "parent": (Selection(waiting_for=("parent",)), {"behind a run"}),
+    "pause": (Selection(waiting_for=("pause",)), {"paused"}),
     "limit": (Selection(waiting_for=("limit",)), {"behind a limit"}),
     "key of another": (Selection(waiting_for=("key",)), {"behind its key"}),
     "tick": (Selection(waiting_for=("tick",)), {"due"}),

@@ -7,11 +7,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from harness import Database
+from harness import Database, PostgresDatabase, postgresql_only
 from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
 from harness.web import HOSTILE, SAME, Asked, Tags, make_hostile, one_of_each
 from jobrunner.errors import DatabaseUnavailable
+from jobrunner.lifecycle import TRANSITIONS
 from jobrunner.store.connection import Connection
 from jobrunner.store.location import locate
 from jobrunner.text import visible_block
@@ -370,3 +371,89 @@ def test_trails_go_on_page_by_page(database: Database) -> None:
     assert asked("/effects/settle", {"key": "k", "applied": "no"}).status == 404
     assert database.value("SELECT count(*) FROM job_effects") == 0
     assert "There are none." in asked.text("/effects")
+
+
+def test_list_of_runs_is_filtered_by_its_address_and_goes_on_page_by_page(database: Database) -> None:
+    now = database.now()
+    dead = insert_runs(database, 120, "send", status="dead", finished_at=now, last_error="no such host")
+    insert_runs(database, 5, "other")
+    asked = Asked(database)
+    seen, query = list[str](), "?status=dead&type=send&error=SUCH&since=2h"
+    while query:
+        page = asked.text(f"/runs{query}")
+        assert 'value="send"' in page
+        seen += re.findall(r'href="\./runs/(\d+)"', page)
+        more = re.search(r'href="(\?[^"]*before=\d+[^"]*)"', page)
+        query = more[1].replace("&amp;", "&") if more else ""
+    assert seen == [str(run_id) for run_id in reversed(dead)]
+    assert len(asked.json("/runs?type=other")["runs"]) == 5
+    groups = asked.json("/errors?since=2h")["groups"]
+    assert [(each["count"], each["error"]) for each in groups] == [(120, "no such host")]
+    assert "no such host" in asked.text("/errors")
+
+
+@pytest.mark.either_database
+def test_filter_that_cannot_be_used_says_why_and_stays_in_the_form(database: Database) -> None:
+    asked = Asked(database)
+    for query, says in (
+        ("since=yesterday&type=send", "is no time"),
+        ("status=done&type=send", "is no status"),
+        ("schedule=none&type=send", "there is no schedule"),
+        ("waiting_for=Godot&type=send", "no run waits for"),
+        ("before=x&type=send", "is not a whole number"),
+        ("key=%00&type=send", "is in no run"),
+    ):
+        found = asked(f"/runs?{query}")
+        text = found.body.decode()
+        assert found.status == 400, query
+        assert says in text, query
+        assert 'value="send"' in text
+        Tags(text).check()
+
+
+@postgresql_only
+def test_list_that_the_database_does_not_answer_in_time_leaves_its_filter_to_be_changed(database: Database) -> None:
+    assert isinstance(database, PostgresDatabase)
+    asked = Asked(database)
+    with database.connect() as connection, connection.transaction():
+        connection.execute("LOCK TABLE job_runs")
+        for path in ("/runs?type=send", "/errors?type=send"):
+            found = asked(path)
+            assert found.status == 503
+            assert 'value="send"' in found.body.decode()
+            assert "narrower filter" in found.body.decode()
+
+
+@pytest.mark.either_database
+def test_life_of_a_run_is_drawn_with_the_moves_it_has_made(database: Database) -> None:
+    now = database.now()
+    (run_id,) = insert_runs(database, 1, status="dead", finished_at=now, failed_at=now, started_at=now)
+    for sequence, outcome in enumerate(("failed", "released", "failed"), 1):
+        database.execute(
+            "INSERT INTO job_attempts (run_id, sequence, attempt, lease_token, worker, host, started_at, finished_at,"
+            " outcome) VALUES (?, ?, 1, ?, 'w', 'h', ?, ?, ?)",
+            [run_id, sequence, f"t{sequence}", now, now, outcome],
+        )
+    page = Asked(database).text(f"/runs/{run_id}")
+    way = "queued, then running, then failed, then running, then queued, then running, then dead"
+    assert f"<figcaption>{way}</figcaption>" in page
+    lit = set(re.findall(r'class="arrow lit"><title>(\w+ to \w+)', page))
+    assert lit == {
+        "queued to running",
+        "running to failed",
+        "failed to running",
+        "running to queued",
+        "running to dead",
+    }
+    drawn = set(re.findall(r"<title>(\w+ to \w+): ", page))
+    moves = {(source, each.target) for each in TRANSITIONS for source in each.sources if source is not each.target}
+    assert drawn == {f"{source} to {target}" for source, target in moves}
+
+
+@pytest.mark.either_database
+def test_first_page_says_what_is_wrong_first(database: Database) -> None:
+    one_of_each(database)
+    database.execute("UPDATE job_ticks SET started_at = ?, finished_at = ?", [database.now() - timedelta(days=1)] * 2)
+    page = Asked(database).text("/")
+    assert page.index("What is wrong") < page.index('class="counts"')
+    assert "no tick has started" in page.lower() or "jobrunner" in re.findall(r"<li class=[^>]*>.*", page)[0]

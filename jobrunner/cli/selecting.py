@@ -38,60 +38,68 @@ def stored_text(text: str) -> str:
 
 _TEXT = Checked(stored_text)
 _WHEN = Checked(instant_or_ago)
-_OPTIONS = (
-    click.option(
+_OPTIONS: dict[str, Callable[[_Command], _Command]] = {
+    "statuses": click.option(
         "--status",
         "statuses",
-        type=click.Choice(list(Status)),
+        type=click.Choice([each.value for each in Status]),
         multiple=True,
         help="Runs with this status; repeatable.",
     ),
-    click.option("--type", "job_types", type=_TEXT, multiple=True, metavar="T", help="Runs of this type; repeatable."),
-    click.option("--schedule", type=_TEXT, metavar="NAME", help="Runs of this schedule."),
-    click.option(
+    "job_types": click.option(
+        "--type", "job_types", type=_TEXT, multiple=True, metavar="T", help="Runs of this type; repeatable."
+    ),
+    "schedule": click.option("--schedule", type=_TEXT, metavar="NAME", help="Runs of this schedule."),
+    "since": click.option(
         "--since",
         type=_WHEN,
         metavar="TIME",
         help="Not earlier than this, ISO 8601 with an offset or 2h for two hours ago: runs that ended, whose attempt"
         " started or that are due since then.",
     ),
-    click.option("--until", type=_WHEN, metavar="TIME", help="Not later than this."),
-    click.option("--key", type=_TEXT, metavar="K", help="Runs with this idempotency key."),
-    click.option("--concurrency-key", type=_TEXT, metavar="K", help="Runs with this concurrency key."),
-    click.option(
+    "until": click.option("--until", type=_WHEN, metavar="TIME", help="Not later than this."),
+    "key": click.option("--key", type=_TEXT, metavar="K", help="Runs with this idempotency key."),
+    "concurrency_key": click.option(
+        "--concurrency-key", type=_TEXT, metavar="K", help="Runs with this concurrency key."
+    ),
+    "error": click.option(
         "--error-like",
         "error",
         type=_TEXT,
         metavar="TEXT",
         help='Runs whose error ("ValueError: …") contains this text, in small letters or capitals.',
     ),
-    click.option(
+    "waiting_for": click.option(
         "--waiting-for",
         type=click.Choice(list(WAITING_FOR)),
         multiple=True,
-        help="Runs that wait for this: their time, their retry, the end of a run, a limit, a concurrency key, or only"
-        " for a tick; repeatable.",
+        help="Runs that wait for this: their time, their retry, the end of a run or of a pause, a limit, a"
+        " concurrency key, or only for a tick; repeatable.",
     ),
-)
-_FIELDS = (
-    "statuses", "job_types", "schedule", "since", "until", "key", "concurrency_key", "error", "waiting_for",
-)  # fmt: skip
+}
 
 
-def selection_options(command: _Command) -> _Command:
-    """Give a command the options of a selection; it gets them as one argument, ``selection``."""
+def some_selection_options(*names: str) -> Callable[[_Command], _Command]:
+    """Give a command the options of these fields of a selection; it gets them as one argument, ``selection``."""
 
-    @wraps(command)
-    def with_selection(*args: Any, **options: Any) -> Any:
-        given = {name: options.pop(name) for name in _FIELDS}
-        given["statuses"] = tuple(map(Status, given["statuses"]))
-        return command(*args, selection=Selection(**given), **options)
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def with_selection(*args: Any, **options: Any) -> Any:
+            given = {name: options.pop(name) for name in names}
+            given["statuses"] = tuple(map(Status, given.get("statuses", ())))
+            return command(*args, selection=Selection(**given), **options)
 
-    decorated: Any = with_selection
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    found: _Command = decorated
-    return found
+        decorated: Any = with_selection
+        for name in reversed(names):
+            decorated = _OPTIONS[name](decorated)
+        found: _Command = decorated
+        return found
+
+    return decorate
+
+
+selection_options = some_selection_options(*_OPTIONS)
+"""All of them."""
 
 
 def ids_argument(command: _Command) -> _Command:

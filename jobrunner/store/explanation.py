@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
 
 from jobrunner.durations import format_duration
 
@@ -45,11 +45,20 @@ class HostView:
     host: str
     application: str
     types: str
-    last_tick_at: Any
+    last_tick_at: datetime
     ended_by: str | None
     knows: bool | None
     free: int | None
     verdict: str
+
+
+class Brief(TypedDict):
+    """The part of an explanation that other commands show. ``subject`` is what it is about."""
+
+    subject: str
+    reason: str
+    sentence: str
+    remedy: str | None
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,9 @@ class Explanation:
         forecast = self.forecast and {**vars(self.forecast), "text": str(self.forecast)}
         return {**vars(self), "forecast": forecast, "hosts": [vars(each) for each in self.hosts]}
 
-    def brief(self) -> dict[str, Any]:
+    def brief(self) -> Brief:
         """The part that other commands show."""
-        return {name: getattr(self, name) for name in ("subject", "reason", "sentence", "remedy")}
+        return {"subject": self.subject, "reason": self.reason, "sentence": self.sentence, "remedy": self.remedy}
 
 
 def ago(seconds: float) -> str:

@@ -13,6 +13,7 @@ from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions, explain, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.explanation import Brief
 from jobrunner.store.dialect.values import now
 from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.pauses import Pause
@@ -119,7 +120,7 @@ class State:
     runs_at_least: list[str]
     due: int
     oldest_due_seconds: float | None
-    oldest_due: dict[str, Any] | None
+    oldest_due: Brief | None
     running: list[RunningRun]
     failing: list[FailingRun]
     dead: list[DeadRun]

@@ -15,11 +15,9 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     bindparam,
-    false,
     func,
     literal_column,
     select,
-    true,
     union_all,
 )
 
@@ -27,6 +25,7 @@ from jobrunner import clock
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions
 from jobrunner.store.connection import Connection
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.selection import Selection, condition, instant
 from jobrunner.store.statements.backpressure import WAITING
@@ -37,6 +36,10 @@ _FEW = 5000
 _SLICE = (500, 2000, 100_000)
 _SLICE_SECONDS = 0.1
 _LARGEST_ID = 2**63 - 1
+# Until the transaction ends. A planner that expects few rows would read a whole range of an index, and sort it.
+_BY_INDEXES = "SELECT " + ", ".join(
+    f"set_config('enable_{name}', 'off', true)" for name in ("seqscan", "bitmapscan", "sort")
+)
 
 
 @dataclass(frozen=True)
@@ -56,18 +59,22 @@ def find(
     connection: Connection, selection: Selection, limit: int, *, before: int | None = None, seconds: float = SECONDS
 ) -> Found:
     """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
-    _check_schedule(connection, selection)
+    check_schedule(connection, selection)
+    if connection.database == "postgresql":
+        connection.execute(_BY_INDEXES)
     wanted = condition(selection)
     below = _LARGEST_ID if before is None else before
-    few = _few(connection, selection)
+    if selection.ids:
+        few: list[int] | None = list(dict.fromkeys(selection.ids))
+    else:
+        few = _few(connection, selection)
     if few is None:
         return _walk(connection, wanted, below, limit, seconds)
-    columns = job_runs.c
-    found = select(columns.id).where(columns.id < below, few, wanted).order_by(columns.id.desc()).limit(limit + 1)
-    return _page(connection.execute(found).scalars(), limit)
+    return _page(_among(connection, wanted, [each for each in few if each < below])[: limit + 1], limit)
 
 
-def _check_schedule(connection: Connection, selection: Selection) -> None:
+def check_schedule(connection: Connection, selection: Selection) -> None:
+    """Raise NotFoundError if the selection names a schedule that does not exist."""
     name = selection.schedule
     if name is not None:
         named = select(job_definitions.c.id).where(job_definitions.c.name == name)
@@ -79,19 +86,23 @@ def _page(ids: list[int], limit: int) -> Found:
     return Found(ids[:limit], ids[limit - 1] if len(ids) > limit else None, None)
 
 
-def _few(connection: Connection, selection: Selection) -> ColumnElement[bool] | None:
-    """A condition of few runs, among which the selected ones are, from an index. None means that there are too many."""
-    if selection.ids:
-        return true()
+def _few(connection: Connection, selection: Selection) -> list[int] | None:
+    """Few runs, among which the selected ones are, from an index. None means that there are too many."""
     if len(selection.possible_statuses) == len(Status) and selection.since is None:
         return None
     parts = list(_parts(selection))
     if not parts:
-        return false()
+        return []
     each = [select(part.limit(_FEW + 1).subquery()) for part in parts]
-    found = (union_all(*each) if len(each) > 1 else each[0]).subquery()
-    count = connection.execute(select(func.count()).select_from(found)).scalar_one()
-    return None if count > _FEW else job_runs.c.id.in_(select(found.c.id))
+    ids: list[int] = connection.execute(union_all(*each) if len(each) > 1 else each[0]).scalars()
+    return None if len(ids) > _FEW else ids
+
+
+def _among(connection: Connection, wanted: ColumnElement[bool], ids: list[int]) -> list[int]:
+    columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type}, [{"id": each} for each in ids])
+    found = select(columns.id).join_from(given, job_runs, columns.id == given.c.id).where(wanted)
+    # Not sorted by the database: to have no sort it would read all runs in the order of their ids.
+    return sorted(connection.execute(found).scalars(), reverse=True)
 
 
 def _parts(selection: Selection) -> Iterator[Select[Any]]:

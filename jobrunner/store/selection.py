@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     and_,
     case,
+    exists,
     false,
     func,
     literal,
@@ -25,7 +26,7 @@ from sqlalchemy import (
 
 from jobrunner.lifecycle import CLAIMABLE, Status
 from jobrunner.store.dialect.values import later, now
-from jobrunner.store.schema import job_definitions, job_runs
+from jobrunner.store.schema import job_definitions, job_pauses, job_runs
 from jobrunner.store.views import job_claimable, job_gated, job_open_gates
 from jobrunner.text import iso_instant
 
@@ -95,7 +96,8 @@ def instant(given: datetime | timedelta) -> ColumnElement[datetime]:
     return literal(given, job_runs.c.run_at.type)
 
 
-def _time() -> ColumnElement[datetime]:
+def time_of_run() -> ColumnElement[datetime]:
+    """When it ended, its attempt started, or it is due: what ``since`` and ``until`` are about."""
     columns = job_runs.c
     started_at = case((columns.lease_token.is_not(None), columns.started_at))
     return func.coalesce(columns.finished_at, started_at, columns.run_at, type_=columns.run_at.type)
@@ -129,8 +131,18 @@ def _is_overdue() -> ColumnElement[bool]:
     return func.coalesce(job_runs.c.start_deadline_at <= now(), false())
 
 
+def _is_paused() -> ColumnElement[bool]:
+    pauses = job_pauses.c
+    types = select(pauses.name).where(pauses.kind == "type")
+    return or_(job_runs.c.job_type.in_(types), exists().where(pauses.kind == "all"))
+
+
+def _waits_for_pause() -> ColumnElement[bool]:
+    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, _is_paused())
+
+
 def _is_at_its_turn() -> ColumnElement[bool]:
-    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, not_(_has_closed_gate()))
+    return and_(_is_due(), job_runs.c.gate != _AFTER_PARENTS, not_(_is_paused()), not_(_has_closed_gate()))
 
 
 def _waits_for_key() -> ColumnElement[bool]:
@@ -142,12 +154,13 @@ WAITING_FOR: dict[str, Callable[[], ColumnElement[bool]]] = {
     "time": lambda: _waits_for_time(Status.QUEUED),
     "retry": lambda: _waits_for_time(Status.FAILED),
     "parent": lambda: job_runs.c.gate == _AFTER_PARENTS,
-    "limit": lambda: _is_due() & _has_closed_gate(),
+    "pause": _waits_for_pause,
+    "limit": lambda: and_(_is_due(), not_(_is_paused()), _has_closed_gate()),
     "key": _waits_for_key,
     "tick": lambda: _is_at_its_turn() & _is_free(),
 }
-"""What a run can wait for: its time, the time of its next try, the end of another run, a limit over all hosts, another
-run with its concurrency key, or only for a tick."""
+"""What a run can wait for: its time, the time of its next try, the end of another run, the end of the pause of its type
+or of everything, a limit over all hosts, another run with its concurrency key, or only for a tick."""
 
 
 def _has_status(statuses: Iterable[Status]) -> ColumnElement[bool]:
@@ -175,8 +188,8 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "statuses": _has_status,
     "job_types": job_runs.c.job_type.in_,
     "schedule": _is_of_schedule,
-    "since": lambda at: _time() >= instant(at),
-    "until": lambda at: _time() <= instant(at),
+    "since": lambda at: time_of_run() >= instant(at),
+    "until": lambda at: time_of_run() <= instant(at),
     "key": lambda key: job_runs.c.idempotency_key == key,
     "concurrency_key": lambda key: job_runs.c.concurrency_key == key,
     "error": _has_in_error,

@@ -67,7 +67,7 @@ async def _read(scope: Scope, receive: Receive) -> Request:
             break
     return Request(
         method=scope["method"],
-        path=below(scope["path"], scope.get("root_path", "")),
+        path=_path(scope),
         query=scope.get("query_string", b"").decode("latin-1"),
         headers=joined((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]),
         body=body,
@@ -76,7 +76,12 @@ async def _read(scope: Scope, receive: Receive) -> Request:
     )
 
 
-def below(path: str, prefix: str) -> str:
-    """The path below the mount, whether whoever stands before us has taken the prefix away or not."""
-    prefix = prefix.rstrip("/")
-    return path[len(prefix) :] if prefix and (path == prefix or path.startswith(f"{prefix}/")) else path
+def _path(scope: Scope) -> str:
+    """The path below the mount. A proxy may have taken away the part of ``root_path`` before the application's own."""
+    path, mount = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    # Starlette has put its own mount behind what the server, or the application, was told.
+    inside = mount.removeprefix(str(scope.get("app_root_path", "")).rstrip("/"))
+    for prefix in (mount, inside):
+        if prefix and (path == prefix or path.startswith(f"{prefix}/")):
+            return path[len(prefix) :]
+    return path

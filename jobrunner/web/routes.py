@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import now, run, schedules, trails, types
+from jobrunner.web.pages import now, run, runs, schedules, trails, types
 from jobrunner.web.visitors import Verb
 
 
@@ -32,6 +32,8 @@ class Found:
 
 ROUTES = (
     Route("GET", "/", Verb.LOOK, now.now),
+    Route("GET", "/runs", Verb.LOOK, runs.runs),
+    Route("GET", "/errors", Verb.LOOK, runs.errors),
     Route("GET", "/types", Verb.LOOK, types.types),
     Route("GET", "/schedules", Verb.LOOK, schedules.schedules),
     Route("GET", "/schedule", Verb.LOOK, schedules.schedule),
@@ -48,7 +50,7 @@ ROUTES = (
     Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),
     Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
 )
-PAGES = ("", "types", "schedules", "hosts", "effects", "audit")
+PAGES = ("", "runs", "errors", "types", "schedules", "hosts", "effects", "audit")
 """The pages of the navigation, by their paths; the first one is called "now"."""
 _PATTERNS = [(re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path)), route) for route in ROUTES]
 

@@ -289,7 +289,6 @@ PEOPLE = {
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
     ),
-    "search.find": "a person's command: reads slices by id for two seconds at most; see test_selection.py",
     **dict.fromkeys(
         (
             "inspection.clock",
@@ -356,6 +355,10 @@ PEOPLE = {
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
         "a person's command: a table of a few rows, and counts of at most 100 000 runs",
     ),
+    **dict.fromkeys(("admin.reschedule", "admin.set_priority"), "as admin.cancel: one run by its id"),
+    "bulk.database_now": "the clock, no table",
+    "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
+    "search.check_schedule": "a person's command: one definition by its name",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
     "limits_view.running_limits": "what overview.status calls",

@@ -34,11 +34,11 @@ def environment(app: Flask, import_path: str | None) -> dict[str, str]:
         "JOBRUNNER_APP_DIR": os.environ.get("JOBRUNNER_APP_DIR") or os.getcwd(),
         "JOBRUNNER_IMPORT": imports if _HANDLERS in imports.split(",") else f"{_HANDLERS},{imports}".strip(","),
     }
-    url = os.environ.get("JOBRUNNER_DATABASE_URL") or _database_url(app)
+    url = os.environ.get("JOBRUNNER_DATABASE_URL") or database_url(app)
     return given | ({} if url is None else {"JOBRUNNER_DATABASE_URL": url})
 
 
-def _database_url(app: Flask) -> str | None:
+def database_url(app: Flask) -> str | None:
     """The URL of Flask-SQLAlchemy's engine. None means that the application has none."""
     database: Any = app.extensions.get("sqlalchemy")
     if database is None:

@@ -21,14 +21,16 @@ from jobrunner.store.encoding import Rows, encoder
 Columns: TypeAlias = Mapping[str, TypeEngine[Any]]
 
 
-def rows(name: str, columns: Columns) -> TableValuedAlias:
+def rows(name: str, columns: Columns, given: Rows | None = None) -> TableValuedAlias:
     """A list of rows that is the parameter ``name`` of a statement, and a table of the same name in it.
 
     A column that a row does not contain is NULL, and keys that are no columns are ignored. Values are stored as an
     INSERT of a single row would store them. Texts must be storable. The rows keep the order of the list unless the
-    statement joins or sorts them. Build it once with its statement, because each call makes another parameter.
+    statement joins or sorts them. Build it once with its statement, because each call makes another parameter. A
+    statement with a list in an IN (...) must have the rows as a part of it: ``given``.
     """
-    listed = _Recordset(bindparam(name, type_=ListOfRows(tuple(columns.items()))))
+    type_ = ListOfRows(tuple(columns.items()))
+    listed = _Recordset(bindparam(name, type_=type_) if given is None else bindparam(name, given, type_=type_))
     return listed.table_valued(*(column(key, type_) for key, type_ in columns.items()), name=name)
 
 

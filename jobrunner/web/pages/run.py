@@ -13,6 +13,7 @@ from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
 from jobrunner.store.queries import Run
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
+from jobrunner.web.pages import life
 from jobrunner.web.visitors import Verb
 
 _NEWEST_ATTEMPTS = 20
@@ -46,6 +47,8 @@ def show(call: Call, problem: str | None = None) -> Page:
         "at": at,
         "run": run,
         "fields": fields,
+        "life": life.drawing(run),
+        "life_size": (life.WIDTH, life.HEIGHT),
         "attempts": run.attempt_log[: -_NEWEST_ATTEMPTS - 1 : -1],
         "older": max(0, len(run.attempt_log) - _NEWEST_ATTEMPTS),
         "verbs": [verb for verb in _EVENTS if verb in call.visitor.verbs and _is_possible(verb, run)],

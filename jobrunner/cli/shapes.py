@@ -1,0 +1,201 @@
+"""The shapes of what commands print with --json: ``make docs`` writes their JSON Schemas into docs/schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NotRequired, TypedDict
+
+from jobrunner.admin.doctor.examine import Report
+from jobrunner.admin.stats import Stats
+from jobrunner.store.definitions import ListedDefinition, ShownDefinition
+from jobrunner.store.error_groups import Errors
+from jobrunner.store.explanation import Brief, Forecast, HostView
+from jobrunner.store.listing import Page, SelectedRun
+from jobrunner.store.overview import State
+from jobrunner.store.pauses import Pause
+from jobrunner.store.queries import Run
+from jobrunner.store.uncertain import OpenEffect
+
+VERSION = 1
+"""A program that reads one version can read all its outputs. A new field is no new version; what it reads stays."""
+
+
+@dataclass(frozen=True)
+class Status(State):
+    """The state of everything, of which database, and what is wrong with the handlers and the state of this host."""
+
+    database: str
+    handlers_problem: str | None
+    state_problem: str | None
+
+
+@dataclass(frozen=True)
+class Schedule(ShownDefinition):
+    """A schedule with its newest runs and events, and what its expression means in words."""
+
+    in_words: str | None
+    explanation: Brief | None
+
+
+@dataclass(frozen=True)
+class ShownRun(Run):
+    """A run with its attempts and events, and why it does not run."""
+
+    explanation: Brief
+
+
+@dataclass(frozen=True)
+class ForecastInWords(Forecast):
+    """How long it takes until the turn comes, also in words."""
+
+    text: str
+
+
+class Explained(TypedDict):
+    """Why a run, a schedule or a job type does not run. The facts depend on the reason."""
+
+    subject: str
+    reason: str
+    sentence: str
+    facts: dict[str, Any]
+    remedy: str | None
+    forecast: ForecastInWords | None
+    hosts: list[HostView]
+    notes: list[str]
+
+
+class Finding(TypedDict):
+    """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
+
+    name: str
+    severity: Literal["critical", "warning"]
+    sentence: str
+    remedy: str
+
+
+class Health(TypedDict):
+    """What is wrong with a database, the worst first."""
+
+    database: str
+    healthy: bool
+    findings: list[Finding]
+
+
+class Enqueued(TypedDict):
+    """The id of the run, or of the one that has its key already; null if it was dropped."""
+
+    id: int | None
+    created: bool
+    dropped: NotRequired[Literal[True]]
+    replaced: NotRequired[Literal[True]]
+
+
+class Triggered(TypedDict):
+    """The id of the run; null if it was dropped."""
+
+    id: int | None
+    dropped: NotRequired[Literal[True]]
+
+
+class JobType(TypedDict):
+    """A job type with its policy. ``backoff`` has the seconds of the pauses, or what they are computed from."""
+
+    job_type: str
+    max_attempts: int
+    timeout_seconds: float | None
+    backoff: Any
+    kill_after_seconds: float
+    concurrency: int | None
+    is_async: bool
+    max_waiting: int | None
+    when_full: str
+    on_stop: str
+    key_scope: str
+    key_window_seconds: float | None
+    max_running: NotRequired[int | None]
+    rate: NotRequired[str | None]
+    burst: NotRequired[int | None]
+    concurrency_key: NotRequired[list[str] | None]
+    max_running_per_key: NotRequired[int | None]
+    rate_per_key: NotRequired[str | None]
+    burst_per_key: NotRequired[int | None]
+
+
+class AddedSchedule(TypedDict):
+    """A schedule that was added. ``was_removed``: it was there before."""
+
+    name: str
+    job_type: str
+    schedule: str | None
+    timezone: str
+    payload: Any
+    source: str
+    was_removed: bool
+
+
+class ChangedSchedule(TypedDict):
+    """A schedule that was changed: each field with its values ``from`` and ``to``."""
+
+    name: str
+    changes: dict[str, dict[str, Any]]
+
+
+class DisabledSchedule(TypedDict):
+    """A schedule that its source declares no longer."""
+
+    name: str
+    source: str
+
+
+class Applied(TypedDict):
+    """What ``apply`` changed, or with ``dry_run`` would change. The last two map sources and applications to counts."""
+
+    dry_run: bool
+    sources: list[str]
+    added: list[AddedSchedule]
+    changed: list[ChangedSchedule]
+    disabled: list[DisabledSchedule]
+    unchanged: int
+    left_alone: dict[str, int]
+    of_other_applications: dict[str, int]
+
+
+class Slot(TypedDict):
+    """A slot. ``run_at``, if the schedule has a jitter, is when its run is due."""
+
+    utc: str
+    local: str
+    run_at: NotRequired[datetime]
+
+
+class FilledSlot(TypedDict):
+    """What became of a past slot, and the run that it has."""
+
+    slot: datetime
+    answer: Literal["made", "would be made", "retried", "would be retried", "has a run", "unknown", "dropped"]
+    run_id: int | None
+
+
+SHAPES: dict[str, Any] = {
+    "apply --json": Applied,
+    "doctor --json": Report,
+    "effects list --json": list[OpenEffect],
+    "enqueue --json": Enqueued,
+    "errors --json": Errors,
+    "explain --json": Explained,
+    "health --json": Health,
+    "jobs --json": list[JobType],
+    "pause --json": list[Pause],
+    "runs --json": Page,
+    "runs --jsonl": SelectedRun,
+    "schedule backfill --json": list[FilledSlot],
+    "schedule list --json": list[ListedDefinition],
+    "schedule next --json": list[Slot],
+    "schedule show --json": Schedule,
+    "schedule trigger --json": Triggered,
+    "show --json": ShownRun,
+    "stats --json": Stats,
+    "status --json": Status,
+}
+"""By command and option. With --jsonl it is the shape of each line."""

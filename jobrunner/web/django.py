@@ -1,0 +1,64 @@
+"""The page as urls of Django: ``path("jobs/", include(urls()))``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.urls import URLPattern, re_path
+
+from jobrunner.contrib.django import conf
+from jobrunner.web.core import Web
+from jobrunner.web.found import database_of
+from jobrunner.web.messages import Request, joined
+from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+
+Who = Callable[[HttpRequest], "Visitor | None"]
+
+
+def staff(request: HttpRequest) -> Visitor | None:
+    """Superusers may do everything, other members of the staff may look, and nobody else is let in."""
+    user: Any = getattr(request, "user", None)
+    if user is None or not (user.is_active and user.is_staff):
+        return None
+    return Visitor(user.get_username(), EVERYTHING if user.is_superuser else READ_ONLY)
+
+
+def urls(who: Who = staff, *, redact: Collection[str] = ()) -> list[URLPattern]:
+    """The page, on the database of Django. Whoever is not signed in is sent to the login of the project.
+
+    ``redact``: more names in payloads whose values are secrets. Django's own protection of forms stays on.
+    """
+    web = Web(database_of(lambda: os.environ.get("JOBRUNNER_DATABASE_URL") or conf.database_url()), redact)
+
+    # The page has connections of its own. On SQLite a transaction around the view could keep it from writing.
+    @transaction.non_atomic_requests  # type: ignore[untyped-decorator]
+    def view(request: HttpRequest, path: str) -> HttpResponse:
+        visitor = who(request)
+        user: Any = getattr(request, "user", None)
+        if visitor is None and request.method == "GET" and user is not None and not user.is_authenticated:
+            # Its module needs the tables of users.
+            from django.contrib.auth.views import redirect_to_login
+
+            return redirect_to_login(request.get_full_path())
+        answer = web.respond(_read(request, f"/{path}", visitor))
+        return HttpResponse(answer.body, status=answer.status, headers=dict(answer.headers))
+
+    return [re_path(r"^(?P<path>.*)$", view, name="jobrunner")]
+
+
+def _read(request: HttpRequest, path: str, visitor: Visitor | None) -> Request:
+    return Request(
+        method=request.method or "",
+        path=path,
+        query=request.META.get("QUERY_STRING", ""),
+        headers=joined(request.headers.items()),
+        body=request.body,
+        scheme=request.scheme or "http",
+        visitor=visitor,
+        hidden={} if visitor is None else {"csrfmiddlewaretoken": get_token(request)},
+    )

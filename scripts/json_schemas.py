@@ -1,0 +1,78 @@
+"""Write docs/json.md, and the JSON Schemas of what the commands print, into docs/schemas: a part of `make docs`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jobrunner.cli.shapes import SHAPES, VERSION
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "json.md"
+SCHEMAS = DOCS / "schemas" / f"v{VERSION}"
+
+_HEAD = f"""\
+# JSON for programs
+
+<!-- Made by `make docs` from jobrunner/cli/shapes.py. Change that, and not this page. -->
+
+What a command prints with `--json` is one JSON document, and with `--jsonl` one document on each line. Each has
+a JSON Schema, which the tests hold every command to.
+
+- The shapes are of version {VERSION}. Within a version a field keeps its name, its type and its meaning; new
+  fields may come, so a program must ignore what it does not know. What breaks a program that reads a field is a new
+  version, and the [changelog](../CHANGELOG.md) says so.
+- Instants are texts in ISO 8601, in UTC, ending in `Z`, whatever the time zone of the reader. Durations are
+  numbers of seconds.
+- Every character outside ASCII is escaped (`\\u00e9`), so that no text of a job can control a terminal.
+- A list of runs is continued by `--before` with the value of `next_before`, until that is null.
+- If `searched_back_to` is not null, the search ran out of time: it looked at nothing that was enqueued before.
+
+| command | schema |
+|---|---|
+"""
+
+
+def files() -> dict[Path, str]:
+    """What must be in each file."""
+    rows = "".join(f"| `jobrunner {name}` | [{_file(name)}](schemas/v{VERSION}/{_file(name)}) |\n" for name in SHAPES)
+    schemas = {SCHEMAS / _file(name): f"{json.dumps(schema(name), indent=2)}\n" for name in SHAPES}
+    return {PAGE: _HEAD + rows, **schemas}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of what a command prints."""
+    made = msgspec.json.schema(SHAPES[name])
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"jobrunner {name}, version {VERSION}"}
+    return head | _in_one_line(made)
+
+
+def _file(name: str) -> str:
+    return name.replace(" --jsonl", " line").replace(" --json", "").replace(" ", "-") + ".json"
+
+
+def _in_one_line(node: Any) -> Any:
+    """Without the line breaks and the marks that the texts of the code have."""
+    if isinstance(node, list):
+        return [_in_one_line(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found = {name: _in_one_line(value) for name, value in node.items()}
+    if isinstance(found.get("description"), str):
+        found["description"] = re.sub(r"\s+", " ", found["description"]).replace("``", "")
+    return found
+
+
+if __name__ == "__main__":
+    wanted = files()
+    for old in SCHEMAS.glob("*.json") if SCHEMAS.exists() else ():
+        if old not in wanted:
+            old.unlink()
+    SCHEMAS.mkdir(parents=True, exist_ok=True)
+    for path, text in wanted.items():
+        path.write_text(text)
+    print(f"written to {PAGE.relative_to(Path.cwd())} and {SCHEMAS.relative_to(Path.cwd())}")

@@ -1,0 +1,43 @@
+"""The calls of the store that look at runs for a person. A search reads slices; here only the first one."""
+
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from harness.plan_calls import Call
+from jobrunner.errors import NotFoundError
+from jobrunner.lifecycle import Status
+from jobrunner.store import error_groups, listing, search
+from jobrunner.store.connection import Connection
+from jobrunner.store.selection import WAITING_FOR, Selection
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "of a type": {"job_types": ("known_too",)},
+    "of a rare type": {"job_types": ("rare",)},
+    "of dead ones": {"statuses": (Status.DEAD,)},
+    "of dead ones since": {"statuses": (Status.DEAD,), "since": timedelta(hours=2)},
+    "of running ones": {"statuses": (Status.RUNNING,)},
+    "of those that wait": {"statuses": (Status.QUEUED,), "job_types": ("known", "known_too")},
+    "since": {"since": timedelta(hours=2)},
+    "of a schedule": {"schedule": "schedule 1"},
+    "of an error": {"error": "no such file"},
+    "of keys": {"key": "k", "concurrency_key": "k"},
+    **{f"of those that wait for {name}": {"waiting_for": (name,)} for name in WAITING_FOR},
+}
+
+
+def searching(**given: Any) -> Call:
+    def work(connection: Connection) -> Any:
+        # The schedules come and go.
+        with suppress(NotFoundError):
+            return search.find(connection, Selection(**given), 50, seconds=0)
+
+    return work
+
+
+LOOK: dict[str, Call] = {
+    "listing.page": partial(listing.page, selection=Selection(), limit=50),
+    "error_groups.errors": partial(error_groups.errors, selection=Selection(), seconds=0),
+    **{f"search.find {name}": searching(**given) for name, given in SEARCHES.items()},
+}
