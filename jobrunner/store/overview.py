@@ -13,8 +13,8 @@ from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
 from jobrunner.store import definitions, explain, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.explanation import Brief
 from jobrunner.store.dialect.values import now
+from jobrunner.store.explanation import Brief
 from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.pauses import Pause
 from jobrunner.store.records import columns_of, read
