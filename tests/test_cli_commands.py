@@ -53,6 +53,7 @@ OPTIONS = {
     "stats": ["TYPE", "--since", "--json"],
     "metrics": ["--output"],
     "health": ["--only", "--json"],
+    "explain": ["JOB_ID|SCHEDULE|TYPE", "--json"],
     "dev": [],
     "web": ["--port", "--host", "--read-only", "--allow-host", "--prefix", "--redact"],
     "doctor": ["--json", "--no-crontab"],

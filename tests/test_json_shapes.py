@@ -23,6 +23,7 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "effects list --json": ("effects list --json", "effects list --json"),
     "enqueue --json": (None, "enqueue echo --key k --json"),
     "errors --json": ("errors --json", "errors --json"),
+    "explain --json": (None, "explain {run} --json"),
     "health --json": ("health --json", "health --json"),
     "history --json": ("history --json", "history --json --since 20d"),
     "jobs --json": ("jobs --json", "jobs --json"),

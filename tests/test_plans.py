@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from harness import Database, PostgresDatabase, postgresql_only
-from harness.plan_calls import AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
+from harness.plan_calls import ASKED, AT_WORK, BUSY, IDLE, LEASE, OLD, Call, hooks, idle_statement, words_of
 from harness.plan_searches import LOOK
 from harness.plans import (
     DUE,
@@ -77,6 +77,7 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         problems += unbounded(store, "after ANALYZE", every)
         # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
         problems += unbounded(store, "after ANALYZE", OLD, times=5)
+        problems += unbounded(store, "after ANALYZE", ASKED, times=30)
         for table in ("job_types", "job_limits", "job_gates", "job_parents"):
             database.execute(f"DELETE FROM {table}")
         database.execute("DELETE FROM job_runs WHERE status IN ('queued', 'running') AND run_at <= jobrunner_now()")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from harness import Database, sqlite_only
-from harness.plan_calls import BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
+from harness.plan_calls import ASKED, BUSY, IDLE, KNOWN, OLD, Call, idle_statement, words_of
 from harness.plan_searches import LOOK
 from harness.plans import COLUMNS, Undone, fill_a_little
 from harness.statements import before_statements
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
-CALLS = IDLE | BUSY | OLD | LOOK
+CALLS = IDLE | BUSY | OLD | LOOK | ASKED
 # An index that holds only the rows in question may be read from end to end.
 SMALL = ("job_runs_claim", "job_runs_due", "job_runs_lease", "job_runs_quarantined", "job_runs_gated")
 GROWING = ("job_runs", "job_attempts", "job_events", "job_ticks", "job_keys")

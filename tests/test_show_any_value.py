@@ -57,7 +57,7 @@ def found(value: Any) -> State:
     return State(
         at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, oldest_due_seconds=None, running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
-        limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[],
+        limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[], oldest_due=None, pauses=[],
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def found(value: Any) -> State:
 def test_any_stored_value_is_shown_without_a_traceback(text: str) -> None:
     value = read_json(text)
     with redirect_stdout(StringIO()) as shown:
-        status._show("x", found(value), {})
+        status._show("x", found(value), [], None)
         render.fields({"result": value, "payload": {"a": value}})
         render.echo_json({"result": value, **vars(found(value))})
         render.table(("DETAIL",), [[views._words(value)]])

@@ -32,6 +32,7 @@ TABLE = [
     "status --json",
     "stats nothing",
     "metrics",
+    "explain 1",
     "health --only uncertain_effects",
     "effects list",
     "logs 3",

@@ -3,6 +3,7 @@
 import re
 
 from alembic import context, op
+from jobrunner.store import conditions
 from jobrunner.store.dialect import parents, values
 from jobrunner.store.dialect.enqueue_function import enqueue_removal, enqueue_statements
 from jobrunner.store.drivers import notify
@@ -342,25 +343,13 @@ CREATE UNIQUE INDEX job_notices_late ON {schema}job_notices (job_type, schedule,
   WHERE is_open = 1 AND event = 'late';
 """
 
-# The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
-# has a lease_token: said so where no index but the one that is meant may serve.
 STALE = "(asked_at IS NULL OR asked_at <= {now} - {ten_minutes} OR asked_at > {now} + {ten_minutes})"
-# Not as a join, which could lose the order of the index: the pauses are read once, before the first run.
-UNPAUSED = """job_type {not_among}SELECT name FROM {schema}job_pauses WHERE kind = 'type'{end_of_list}
-    AND NOT EXISTS (SELECT kind FROM {schema}job_pauses WHERE kind = 'all')"""
-CLAIMABLE = """status IN ('queued', 'failed') AND run_at <= {now}
-    AND (start_deadline_at IS NULL OR start_deadline_at > {now})
-    AND (concurrency_key IS NULL
-      OR (NOT EXISTS (SELECT 1 FROM {schema}job_runs other
-          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
-            AND other.lease_token IS NOT NULL)
-        AND NOT EXISTS (SELECT 1 FROM {schema}job_runs other
-          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
-            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
-            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))
-    AND {unpaused}"""
-PARTS = {"stale": STALE, "unpaused": UNPAUSED, "claimable": CLAIMABLE}
-"""Each may contain those before it."""
+PARTS = {
+    "stale": STALE,
+    "unpaused": conditions.all_of(conditions.UNPAUSED),
+    "claimable": conditions.all_of(conditions.CLAIM),
+    "expandable": conditions.all_of(conditions.EXPAND),
+}
 VIEWS = """
 CREATE VIEW {schema}job_claimable AS
   SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM {schema}job_runs
@@ -388,8 +377,7 @@ CREATE VIEW {schema}job_overdue AS
   WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
 CREATE VIEW {schema}job_expandable AS
   SELECT id, next_run_at FROM {schema}job_definitions
-  WHERE schedule IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL
-    AND (next_run_at IS NULL OR next_run_at <= {now});
+  WHERE {expandable};
 -- No lease is longer than ten minutes: one that seems to be is left from before the clock stepped back.
 CREATE VIEW {schema}job_recoverable AS
   SELECT id, host, locked_by FROM {schema}job_runs

@@ -21,6 +21,7 @@ _MODULES = {
     "status": "status",
     "history": "history",
     "stats": "stats",
+    "explain": "explain",
     "health": "health",
     "metrics": "metrics",
     "apply": "apply",

@@ -19,6 +19,8 @@ from jobrunner.store import dependants, queries
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
+from jobrunner.store.explain_runs import explain_run
+from jobrunner.store.explanation import Explanation
 from jobrunner.text import whole_number
 
 _UNKNOWN = "--allow-unknown enqueues it all the same"
@@ -127,14 +129,18 @@ def enqueue(
 def show(run_id: int, as_json: bool) -> None:
     """Show one run: its columns, each attempt with its error and output, and who changed it."""
     database = session.open_database(environment.load())
-    found = database.read(lambda connection: queries.show(connection, run_id))
-    if found is None:
+
+    def work(connection: Connection) -> tuple[queries.Run | None, Explanation | None]:
+        return queries.show(connection, run_id), explain_run(connection, run_id)
+
+    found, explanation = database.read(work)
+    if found is None or explanation is None:
         raise NotFoundError(f"there is no run {run_id}")
     if as_json:
-        render.echo_json(found)
+        render.echo_json({**vars(found), "explanation": explanation.brief()})
         return
     hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
-    render.fields(_filled(found, hidden))
+    render.fields({"explanation": explanation.sentence, **_filled(found, hidden)})
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")
         render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")

@@ -10,6 +10,7 @@ from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.stats import Stats
 from jobrunner.store.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.error_groups import Errors
+from jobrunner.store.explanation import Brief, Forecast, HostView
 from jobrunner.store.history import History
 from jobrunner.store.listing import Page, SelectedRun
 from jobrunner.store.overview import State
@@ -45,6 +46,34 @@ class Schedule(ShownDefinition):
     """A schedule with its newest runs and events, and what its expression means in words."""
 
     in_words: str | None
+    explanation: Brief | None
+
+
+@dataclass(frozen=True)
+class ShownRun(Run):
+    """A run with its attempts and events, and why it does not run."""
+
+    explanation: Brief
+
+
+@dataclass(frozen=True)
+class ForecastInWords(Forecast):
+    """How long it takes until the turn comes, also in words."""
+
+    text: str
+
+
+class Explained(TypedDict):
+    """Why a run, a schedule or a job type does not run. The facts depend on the reason."""
+
+    subject: str
+    reason: str
+    sentence: str
+    facts: dict[str, Any]
+    remedy: str | None
+    forecast: ForecastInWords | None
+    hosts: list[HostView]
+    notes: list[str]
 
 
 class Health(TypedDict):
@@ -172,6 +201,7 @@ SHAPES: dict[str, Any] = {
     "effects list --json": list[OpenEffect],
     "enqueue --json": Enqueued,
     "errors --json": Errors,
+    "explain --json": Explained,
     "health --json": Health,
     "history --json": History,
     "jobs --json": list[JobType],
@@ -184,7 +214,7 @@ SHAPES: dict[str, Any] = {
     "schedule next --json": list[Slot],
     "schedule show --json": Schedule,
     "schedule trigger --json": Triggered,
-    "show --json": Run,
+    "show --json": ShownRun,
     "stats --json": Stats,
     "status --json": Status,
 }

@@ -68,6 +68,8 @@ def _show(database: str, found: State, wrong: Sequence[Finding], handlers_proble
     oldest = found.oldest_due_seconds
     since = "" if oldest is None else f", the oldest for {format_duration(timedelta(seconds=oldest))}"
     render.line(f"due now    {found.due}{since}", hanging=11)
+    if found.oldest_due is not None:
+        render.line(f"{'':11}{found.oldest_due['sentence']}", hanging=11)
     if handlers_problem:
         render.line(f"handlers   {handlers_problem}", is_wrong=True, hanging=11)
     for title, headings, rows in _tables(found):

@@ -20,6 +20,8 @@ from jobrunner.store.statement import Prepared
 _BATCH = 500
 """How many rows of each kind one ``prune`` deletes at most."""
 _ENDED = (Status.SUCCEEDED, Status.CANCELLED, Status.DEAD)
+_OTHERS = {"ticks": "ticks", "events": "events", "notices": "events"}
+"""What is deleted beside runs, and as what it is kept."""
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_TYPES: Mapping[str, timedelta] = {}
 
@@ -92,7 +94,7 @@ def prune(
         reason = reason or why
         if found:
             positions[place] = found[-1].finished_at
-    for name, like in (("ticks", "ticks"), ("events", "events"), ("notices", "events")):
+    for name, like in _OTHERS.items():
         values = {"before": -keep[like].total_seconds(), "limit": limit}
         ids = connection.execute(Prepared("retention.old", (name,)), values).scalars()
         if ids:
@@ -112,8 +114,8 @@ def count_old(connection: Connection, keep: Mapping[str, timedelta], types: Mapp
         statement = Prepared("retention.count_old_runs", (_of(rule, types),))
         counted = connection.execute(statement, _values(rule, types)).all()
         found += [Old(rule.status.value, row.job_type, row.rows) for row in counted]
-    for name in ("ticks", "events"):
-        values = {"before": -keep[name].total_seconds()}
+    for name, like in _OTHERS.items():
+        values = {"before": -keep[like].total_seconds()}
         count = connection.execute(Prepared("retention.count_old", (name,)), values).scalar_one()
         found += [Old(name, None, count)] if count else []
     return sorted(found, key=str)

@@ -27,6 +27,7 @@ from jobrunner.store import (
     enqueue_many,
     expansion,
     expiries,
+    explain,
     finalize,
     findings,
     holding,
@@ -289,7 +290,24 @@ OLD: dict[str, Call] = {
     # What died in a day and is of no type with a hook is read, too.
     "notices.note_dead of some": lambda connection: notices.note_dead(connection, told, (False, ["known"], ["s"]), 40),
 }
+# What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
+ASKED: dict[str, Call] = {
+    "explain.oldest_due": explain.oldest_due,
+    "explain.explain": lambda connection: explain.explain(connection, str(waiting_run(connection))),
+    "explain.explain_type": lambda connection: explain.explain_type(connection, "known"),
+    "explain.explain_type of a limited type": lambda connection: explain.explain_type(connection, "keyed"),
+}
 PEOPLE = {
+    **dict.fromkeys(
+        (
+            "explain_hosts.look",
+            "explain_queue.forecast",
+            "explain_queue.limit_in_the_way",
+            "explain_runs.explain_run",
+            "explain_schedules.explain_schedule",
+        ),
+        "what explain calls",
+    ),
     "steps.follow": "what the enqueues call",
     "claims.lock_permits": "what the claims call",
     "backpressure.short_lock_waits": "a setting, no table",

@@ -21,6 +21,7 @@ WITH_A_SCHEMA = [
     ["stats"],
     ["health"],
     ["metrics"],
+    ["explain", "1"],
     ["status", "--json"],
     ["enqueue", "echo"],
     ["show", "1"],

@@ -19,7 +19,10 @@ from jobrunner.schedules.describe import describe
 from jobrunner.schedules.options import DURATIONS, OPTIONS
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
+from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import DefinitionEvent, ListedRun, ShownDefinition
+from jobrunner.store.explain_schedules import explain_schedule
+from jobrunner.store.explanation import Explanation
 from jobrunner.store.schedules import definition_of
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion
@@ -57,13 +60,21 @@ def show(name: str, limit: int, as_json: bool) -> None:
     """Show one schedule: its declaration, its next slot, its newest runs, and who changed it."""
     config = environment.load()
     database = session.open_database(config)
-    found = database.read(lambda connection: definitions.show(connection, name, limit))
+
+    def work(connection: Connection) -> tuple[ShownDefinition, Explanation | None]:
+        return definitions.show(connection, name, limit), explain_schedule(connection, name)
+
+    found, explanation = database.read(work)
     found = replace(found, problem=_problem(found, config.payload_limit))
     in_words = _in_words(found)
     if as_json:
-        render.echo_json({**vars(found), "in_words": in_words})
+        brief = None if explanation is None else explanation.brief()
+        render.echo_json({**vars(found), "in_words": in_words, "explanation": brief})
         return
-    render.fields(_declared(found, in_words))
+    declared = _declared(found, in_words)
+    if explanation is not None:
+        declared["explanation"] = explanation.sentence
+    render.fields(declared)
     if found.runs:
         click.echo("\nruns")
         render.table(("ID", "SLOT", "ORIGIN", "STATUS", "STARTED", "LATE", "ERROR"), map(_run, found.runs))

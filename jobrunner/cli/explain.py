@@ -1,0 +1,48 @@
+"""explain: why a run, a schedule or a job type does not run."""
+
+from __future__ import annotations
+
+import click
+
+from jobrunner.cli import environment, render, session
+from jobrunner.store import explain as explaining
+from jobrunner.store.explanation import HostView
+
+
+@click.command()
+@click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def explain(subject: str, as_json: bool) -> None:
+    """Say why a run has not run, is not running, did not run or will not run, and what to do.
+
+    It is computed now, from the conditions that a claim uses, for each host that ticked in the last hour. A name is
+    taken for a schedule first, then for a job type.
+
+    Example: `jobrunner explain 812`
+    """
+    database = session.open_database(environment.load())
+    found = database.read(lambda connection: explaining.explain(connection, subject))
+    if as_json:
+        render.echo_json(found.as_data())
+        return
+    render.line(found.sentence)
+    for note in found.notes:
+        render.line(note)
+    shown = {name.replace("_", " "): value for name, value in found.facts.items() if value is not None}
+    if found.forecast is not None and found.forecast.in_front:
+        shown["forecast"] = found.forecast
+    click.echo("\nfacts")
+    render.fields(shown, indent="  ")
+    if found.hosts:
+        click.echo("\nhosts that ticked in the last hour")
+        render.table(("HOST", "LAST TICK", "ENDED BY", "FOR THIS TYPE"), map(_host, found.hosts))
+    if found.remedy is not None:
+        click.echo("\nwhat to do")
+        render.line(f"  {found.remedy}", hanging=4)
+
+
+def _host(view: HostView) -> tuple[object, ...]:
+    return view.host, view.last_tick_at, view.ended_by or "at work, or killed", view.verdict
+
+
+COMMANDS = (explain,)

@@ -1,0 +1,44 @@
+"""The conditions of the claim, each with a name: the views are made of them, and ``explain`` asks for them one by one.
+
+So an explanation cannot disagree with the claim. ``{…}`` are words of the database (``values.ddl_words``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Not as a join, which could lose the order of the index: the pauses are read once, before the first run.
+UNPAUSED: Mapping[str, str] = {
+    "type_unpaused": "job_type {not_among}SELECT name FROM {schema}job_pauses WHERE kind = 'type'{end_of_list}",
+    "all_unpaused": "NOT EXISTS (SELECT kind FROM {schema}job_pauses WHERE kind = 'all')",
+}
+IN_TIME = "(start_deadline_at IS NULL OR start_deadline_at > {now})"
+# The statuses stand here as literals, so that the partial indexes serve every reader of the views. Only a running row
+# has a lease_token: said so where no index but the one that is meant may serve.
+CLAIM: Mapping[str, str] = {
+    "waiting": "status IN ('queued', 'failed')",
+    "due": "run_at <= {now}",
+    "start_deadline": IN_TIME,
+    "key": """(concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM {schema}job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM {schema}job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= {now} AND (other.start_deadline_at IS NULL OR other.start_deadline_at > {now}))))""",
+    **UNPAUSED,
+}
+"""What a run must fulfil to be claimed, apart from the limits behind whose gate it may wait, and from the hosts."""
+EXPAND: Mapping[str, str] = {
+    "has_schedule": "schedule IS NOT NULL",
+    "kept": "removed_at IS NULL",
+    "unpaused": "paused_at IS NULL",
+    "due": "(next_run_at IS NULL OR next_run_at <= {now})",
+}
+"""What a definition must fulfil to be expanded."""
+
+
+def all_of(conditions: Mapping[str, str]) -> str:
+    """The condition that all of these hold."""
+    return "\n    AND ".join(conditions.values())

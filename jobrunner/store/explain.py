@@ -1,0 +1,94 @@
+"""explain: why a run, a schedule or a job type does not run, in one sentence, with the facts and a remedy.
+
+Everything is computed now, in the read transaction of the caller, from the conditions that the claim itself uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import func, literal_column, select
+
+from jobrunner.errors import NotFoundError
+from jobrunner.store import explain_hosts
+from jobrunner.store.connection import Connection
+from jobrunner.store.explain_runs import explain_run
+from jobrunner.store.explain_schedules import explain_schedule
+from jobrunner.store.explanation import Explanation
+from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs
+from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.views import job_claimable
+from jobrunner.text import nearest, storable
+
+_MOST_COUNTED = 10_000
+
+
+def explain(connection: Connection, subject: str) -> Explanation:
+    """Explain the run with this id, the schedule of this name, or this job type. Raises NotFoundError."""
+    if subject.isascii() and subject.isdigit() and len(subject) < 19:
+        found = explain_run(connection, int(subject))
+        if found is None:
+            raise NotFoundError(f"there is no run {subject}; it may have been pruned")
+        return found
+    name = storable(subject)
+    found = explain_schedule(connection, name) or explain_type(connection, name)
+    if found is None:
+        raise _unknown(connection, subject)
+    return found
+
+
+def oldest_due(connection: Connection) -> Explanation | None:
+    """Why the run that is due for the longest time does not run. None: no run is due."""
+    columns = job_claimable.c
+    # With the condition of the index that has this order.
+    found = select(columns.id).where(ANY_RELEASES).order_by(columns.run_at).limit(1)
+    run_id = connection.execute(found).scalar_one_or_none()
+    return None if run_id is None else explain_run(connection, run_id)
+
+
+def explain_type(connection: Connection, job_type: str) -> Explanation | None:
+    """Why runs of a type do not run: that of the run whose turn is next. None: nothing is known of the type."""
+    columns = job_runs.c
+    of_type = columns.job_type == job_type
+    waiting = select(columns.id).where(of_type, WAITING)
+    first = connection.execute(
+        waiting.order_by(columns.turn_at, columns.run_at, columns.id).limit(1)
+    ).scalar_one_or_none()
+    running = connection.execute(
+        select(func.count()).select_from(job_runs).where(of_type, columns.status == literal_column("'running'"))
+    ).scalar_one()
+    hosts = explain_hosts.look(connection)
+    views = hosts.views(job_type)
+    if first is None:
+        if not running and not any(job_type in report.can_run for report in hosts.reports.values()):
+            return None
+        sentence = f"No run of {job_type} waits; {running} are running."
+        return Explanation(
+            f"type {job_type}", "nothing_waits", sentence, {"job_type": job_type, "running": running}, hosts=views
+        )
+    found = explain_run(connection, first)
+    if found is None:
+        return None
+    counted = connection.execute(
+        select(func.count()).select_from(waiting.limit(_MOST_COUNTED + 1).subquery())
+    ).scalar_one()
+    count = f"more than {_MOST_COUNTED}" if counted > _MOST_COUNTED else str(counted)
+    facts = {"waiting": min(counted, _MOST_COUNTED), "at_least": counted > _MOST_COUNTED, "running": running}
+    return replace(
+        found,
+        subject=f"type {job_type}",
+        sentence=f"{count} runs of {job_type} wait, and {running} are running. {found.sentence}",
+        facts={**found.facts, **facts},
+        hosts=found.hosts or views,
+    )
+
+
+def _unknown(connection: Connection, subject: str) -> NotFoundError:
+    names = set(
+        connection.execute(select(job_definitions.c.name).where(job_definitions.c.removed_at.is_(None))).scalars()
+    )
+    for report in explain_hosts.look(connection).reports.values():
+        names |= report.can_run.keys()
+    near = nearest(subject, names)
+    meant = "" if near is None else f"; did you mean {near!r}?"
+    return NotFoundError(f"there is no run, schedule or job type {subject[:60]!r}{meant}")

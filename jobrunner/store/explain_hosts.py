@@ -1,0 +1,162 @@
+"""What the hosts that ticked in the last hour can do for a job type, by what their ticks have recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Float, bindparam, literal, literal_column, select
+
+from jobrunner.model import FIRST_INSTANT, TickKind
+from jobrunner.store import pauses
+from jobrunner.store.connection import Connection
+from jobrunner.store.dialect.values import UtcTime, later, now
+from jobrunner.store.explanation import HostView, ago
+from jobrunner.store.pauses import Pause
+from jobrunner.store.schema import job_hosts, job_runs, job_ticks
+from jobrunner.store.statement import Row
+from jobrunner.text import nearest
+
+_RECENT = timedelta(hours=1)
+STOPPED_AFTER = timedelta(minutes=5)
+"""If no tick has begun for so long, ticks have stopped."""
+_TWIN = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class _Running:
+    job_type: str
+    host: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The ticks of the last hour, the newest of each kind; the reports of their hosts; and what runs where.
+
+    ``newest`` is the last tick of all, however old. None: there was none.
+    """
+
+    at: datetime
+    ticks: Mapping[TickKind, Row]
+    reports: Mapping[TickKind, Row]
+    running: Collection[_Running]
+    newest: Row | None
+    pauses: Collection[Pause]
+
+    @property
+    def have_stopped(self) -> bool:
+        """Whether no tick has begun lately."""
+        return self.newest is None or self.at - self.newest.started_at > STOPPED_AFTER
+
+    @property
+    def twins(self) -> list[str]:
+        """The names under which two machines have ticked lately."""
+        return sorted(
+            {
+                kind.host
+                for kind, report in self.reports.items()
+                if report.is_twin_at is not None and self.at - report.is_twin_at < _TWIN
+            }
+        )
+
+    def pause(self, kind: str, name: str = "") -> Pause | None:
+        """The pause of this kind and name."""
+        return next((each for each in self.pauses if (each.kind, each.name) == (kind, name)), None)
+
+    def views(self, job_type: str) -> tuple[HostView, ...]:
+        """What each of them can do for this type."""
+        return tuple(self._view(kind, tick, job_type) for kind, tick in sorted(self.ticks.items()))
+
+    def nearest_type(self, job_type: str) -> str | None:
+        """The known type that was probably meant."""
+        return nearest(job_type, {name for kind in self.ticks if kind in self.reports for name in self._known(kind)})
+
+    def holders(self, host: str, job_type: str | None = None) -> list[int]:
+        """The ids of the runs that take the permits of a host, or only those of a type."""
+        return sorted(
+            each.id
+            for each in self.running
+            if each.host == host and (each.job_type == job_type if job_type else not self._is_async(each.job_type))
+        )
+
+    def _known(self, kind: TickKind) -> Mapping[str, Any]:
+        known: Mapping[str, Any] = self.reports[kind].can_run
+        return known
+
+    def _is_async(self, job_type: str) -> bool:
+        return any(self._known(kind).get(job_type, {}).get("is_async") for kind in self.reports)
+
+    def _view(self, kind: TickKind, tick: Row, job_type: str) -> HostView:
+        knows, free, verdict = self._verdict(kind, job_type)
+        return HostView(*kind, tick.started_at, tick.ended_by, knows, free, verdict)
+
+    def _verdict(self, kind: TickKind, job_type: str) -> tuple[bool | None, int | None, str]:
+        report = self.reports.get(kind)
+        if report is None:
+            return None, None, "has not yet said what it can run"
+        known = self._known(kind)
+        if job_type not in known:
+            if not known:
+                return False, 0, "has no handlers at all: its ticks have neither JOBRUNNER_IMPORT nor commands"
+            return False, 0, f"has no handler for it, only for {_listed(known)}"
+        if kind.types and job_type not in kind.types.split(","):
+            return False, 0, f"has a handler for it, but its ticks work on --types {kind.types} only"
+        if (pause := self.pause("host", kind.host)) is not None:
+            return True, 0, f"can run it, but is paused{why(pause)}"
+        most = known[job_type].get("concurrency")
+        free = [] if most is None else [most - len(self.holders(kind.host, job_type))]
+        if not known[job_type].get("is_async"):
+            free.append(report.settings["concurrency"] - len(self.holders(kind.host)))
+        if not free:
+            return True, None, "can run it"
+        if min(free) <= 0:
+            return True, 0, f"can run it, but as many runs as it allows are running ({report.settings['concurrency']})"
+        return True, min(free), f"can run it: {min(free)} more may begin there"
+
+
+def why(pause: Pause) -> str:
+    """By whom something is paused, and why."""
+    return f" by {pause.actor}" + (f": {pause.reason}" if pause.reason else "")
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    names = sorted(known)
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def look(connection: Connection) -> Hosts:
+    """The hosts as they are now. Expects a read transaction."""
+    columns = job_ticks.c
+    since = later(bindparam("since", -_RECENT.total_seconds(), type_=Float))
+    read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
+    # The condition lets SQLite search the index, and not scan it.
+    is_any = columns.started_at >= literal(FIRST_INSTANT, UtcTime())
+    newest = connection.execute(read.where(is_any).order_by(columns.started_at.desc()).limit(1)).first()
+    # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all ticks.
+    ticks = connection.execute(read.where(columns.started_at > since).order_by(columns.started_at)).all()
+    reports = connection.execute(select(job_hosts)).all()
+    runs = job_runs.c
+    running = select(runs.job_type, runs.host, runs.id).where(runs.status == literal_column("'running'"))
+    return Hosts(
+        connection.execute(select(now())).scalar_one(),
+        {_kind(row): row for row in ticks},
+        {_kind(row): row for row in reports},
+        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running)],
+        newest,
+        pauses.listed(connection),
+    )
+
+
+def _kind(row: Row) -> TickKind:
+    return TickKind(row.host, row.application or "", row.types or "")
+
+
+def last_tick(hosts: Hosts) -> str:
+    """When and where a tick began last, in words."""
+    if hosts.newest is None:
+        return "no tick has ever used this database"
+    since = ago((hosts.at - hosts.newest.started_at).total_seconds())
+    return f"the last tick began {since} ago on {hosts.newest.host}"

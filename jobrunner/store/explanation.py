@@ -1,0 +1,92 @@
+"""What ``explain`` finds out: why a run, a schedule or a job type does not run, in words and as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from jobrunner.durations import format_duration
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How long it takes until the turn comes: the due runs of the type in front, and how many of the type end a second.
+
+    ``at_least``: there are more in front than were counted. ``seconds`` None: none has ended in the last two hours.
+    """
+
+    in_front: int
+    at_least: bool
+    per_second: float | None
+    seconds: float | None
+
+    def __str__(self) -> str:
+        count = f"{'at least ' * self.at_least}{self.in_front:,}".replace(",", " ")
+        if self.seconds is None or not self.per_second:
+            return f"{count} in front; none of its type has ended in the last two hours"
+        return f"about {format_duration(timedelta(seconds=self.seconds))}: {count} in front, {_speed(self.per_second)}"
+
+
+def _speed(per_second: float) -> str:
+    if per_second >= 1:
+        return f"{per_second:.1f} a second"
+    return f"{per_second * 60:.1f} a minute" if per_second * 60 >= 1 else f"{per_second * 3600:.1f} an hour"
+
+
+@dataclass(frozen=True)
+class HostView:
+    """What the ticks of a host, with one application and ``--types``, can do for a run of the type.
+
+    ``knows`` None: they have not said yet what they can run. ``free`` is how many more runs of the type may begin
+    there; None: not known. ``verdict`` says it in words.
+    """
+
+    host: str
+    application: str
+    types: str
+    last_tick_at: datetime
+    ended_by: str | None
+    knows: bool | None
+    free: int | None
+    verdict: str
+
+
+class Brief(TypedDict):
+    """The part of an explanation that other commands show. ``subject`` is what it is about."""
+
+    subject: str
+    reason: str
+    sentence: str
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why something does not run. ``reason`` is a name for programs; ``sentence`` says it to a person.
+
+    ``remedy`` is a command; None: nothing need be done, or no command can do it. ``notes`` are other oddities.
+    """
+
+    subject: str
+    reason: str
+    sentence: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    remedy: str | None = None
+    forecast: Forecast | None = None
+    hosts: tuple[HostView, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        forecast = self.forecast and {**vars(self.forecast), "text": str(self.forecast)}
+        return {**vars(self), "forecast": forecast, "hosts": [vars(each) for each in self.hosts]}
+
+    def brief(self) -> Brief:
+        """The part that other commands show."""
+        return {"subject": self.subject, "reason": self.reason, "sentence": self.sentence, "remedy": self.remedy}
+
+
+def ago(seconds: float) -> str:
+    """A number of seconds in words."""
+    return format_duration(timedelta(seconds=max(0, round(seconds))))

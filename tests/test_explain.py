@@ -1,0 +1,323 @@
+"""explain: each reason is produced, found by the command, and its remedy is then run and works."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from harness import App, Commands, Database, pages
+from harness.handlers_rows import queue, status_of
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+CONFIG = """
+[jobs.capped]
+command = ["true"]
+max_running = 1
+[jobs.narrow]
+command = ["true"]
+concurrency = 1
+"""
+
+
+@dataclass
+class Scene:
+    """A database with one host, ``here``, whose ticks can run the handlers of the harness and two commands."""
+
+    jobrunner: Commands
+    database: Database
+    env: Mapping[str, str]
+    made: dict[str, int] = field(default_factory=dict)
+
+    def run(self, *words: str, check: bool = True) -> Any:
+        return self.jobrunner(*words, env=self.env, check=check)
+
+    def tick(self, *words: str) -> None:
+        self.run("tick", *words)
+
+    def enqueue(self, *words: str) -> int:
+        return int(self.run("enqueue", *words).stdout)
+
+    def explain(self, subject: object) -> dict[str, Any]:
+        answer: dict[str, Any] = self.run("explain", str(subject), "--json").json()
+        return answer
+
+    def queue(self, job_type: str = "echo", **values: Any) -> int:
+        return queue(self.database, job_type, **values)
+
+    def running(self, job_type: str, lease: timedelta = MINUTE, **values: Any) -> int:
+        at = self.database.now()
+        lock = {"locked_by": "here:1:x", "host": "here", "lease_token": "t" * 32, "locked_until": at + lease}
+        return self.queue(job_type, status="running", claimed_at=at, started_at=at, max_attempts=5, **lock, **values)
+
+    def end(self, run_id: int) -> None:
+        self.database.execute(
+            "UPDATE job_runs SET status = 'succeeded', finished_at = ?, lease_token = NULL, locked_by = NULL,"
+            " locked_until = NULL WHERE id = ?",
+            [self.database.now(), run_id],
+        )
+
+
+@pytest.fixture
+def scene(jobrunner: Commands, database: Database, app: App) -> Scene:
+    app.path("jobrunner.toml").write_text(CONFIG)
+    made = Scene(jobrunner, database, {"JOBRUNNER_HOST": "here", "JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))})
+    made.queue("echo")
+    # A busy tick, which says what its host can run.
+    made.tick()
+    return made
+
+
+def retry(scene: Scene) -> int:
+    run_id = scene.queue("fail")
+    scene.tick()
+    return run_id
+
+
+def dead(scene: Scene) -> int:
+    run_id = scene.queue("fail", max_attempts=1)
+    scene.tick()
+    return run_id
+
+
+def cancelled(scene: Scene) -> int:
+    run_id = scene.enqueue("echo")
+    scene.run("cancel", str(run_id), "--reason", "wrong customer")
+    return run_id
+
+
+def discarded(scene: Scene) -> int:
+    run_id = scene.enqueue("echo")
+    scene.run("discard", str(run_id), "--reason", "never mind")
+    return run_id
+
+
+def late(scene: Scene) -> int:
+    run_id = scene.queue("echo", start_deadline_at=scene.database.now() - MINUTE)
+    scene.tick()
+    return run_id
+
+
+def stopped(scene: Scene) -> int:
+    scene.database.execute("UPDATE job_ticks SET started_at = ?", [scene.database.now() - 35 * HOUR])
+    return scene.queue()
+
+
+def follower(scene: Scene) -> int:
+    parent = scene.enqueue("echo", "--run-at", "+1h")
+    return scene.enqueue("echo", "--after", str(parent))
+
+
+def of_key(scene: Scene) -> int:
+    scene.queue("narrow", concurrency_key="k")
+    return scene.queue(concurrency_key="k")
+
+
+def limited(scene: Scene) -> int:
+    scene.queue("capped")
+    scene.tick()
+    scene.made["holder"] = scene.running("capped", gate="all")
+    return scene.queue("capped")
+
+
+def full(scene: Scene) -> int:
+    scene.made["holder"] = scene.running("narrow")
+    return scene.queue("narrow")
+
+
+def paused(scene: Scene) -> int:
+    scene.run("pause", "--type", "echo", "--reason", "mail is down")
+    return scene.enqueue("echo")
+
+
+def host_paused(scene: Scene) -> int:
+    scene.run("pause", "--host", "here")
+    return scene.enqueue("echo")
+
+
+def uncertain(scene: Scene) -> int:
+    run_id, at = dead(scene), scene.database.now()
+    scene.database.execute(
+        "INSERT INTO job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at)"
+        " VALUES ('pay 7', 'uncertain', ?, 'fail', 1, 't', 't', ?)",
+        [run_id, at],
+    )
+    return run_id
+
+
+def budget(scene: Scene) -> int:
+    for _ in range(3):
+        scene.queue()
+    scene.tick("--batch", "1")
+    return int(scene.database.value("SELECT max(id) AS id FROM job_runs"))
+
+
+QUEUED, DONE = "queued", "succeeded"
+RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
+    # How it comes about; a part of the sentence; the status of the run after its remedy, if that changes the run.
+    "not_due": (lambda scene: scene.enqueue("echo", "--run-at", "+1h"), "is not due before", None),
+    "retry": (retry, "the last failed with RuntimeError: as asked", QUEUED),
+    "running": (lambda scene: scene.running("echo"), "is running on here", None),
+    "lease_expired": (lambda scene: scene.running("echo", -MINUTE), "its lease has expired", "failed"),
+    "succeeded": (lambda scene: 1, "succeeded", None),
+    "dead": (dead, "after 1 of 1 attempts: RuntimeError: as asked", QUEUED),
+    "cancelled": (cancelled, "wrong customer", QUEUED),
+    "discarded": (discarded, "never mind", QUEUED),
+    "start_deadline": (late, "not started by its start deadline", QUEUED),
+    "unknown_type": (lambda scene: scene.queue("ecko"), "Did you mean 'echo'?", None),
+    "parents": (follower, "waits for the end of run 2 (queued)", None),
+    "key": (of_key, "which has the same key 'k'", None),
+    "limit": (limited, "the limit max_running 1 of its type, which is used by run", None),
+    "host_full": (full, "as many runs are running on here as may", None),
+    "paused": (paused, "the type echo is paused for", None),
+    "host_paused": (host_paused, "the hosts that can run it are paused: here", None),
+    "uncertain_effect": (uncertain, "whether its effect 'pay 7' was applied", None),
+    "ticks_stopped": (stopped, "the last tick began 1d11h ago on here", DONE),
+    "budget": (budget, "the last tick of here used up its batch; ", DONE),
+    "ready": (lambda scene: scene.queue(), "would be claimed now by the next tick of here", DONE),
+}
+AFTERWARDS = {"paused": "ready", "host_paused": "ready", "uncertain_effect": "dead"}
+"""What is said after a remedy that does not change the run."""
+
+
+@pytest.mark.promise("P12")
+@pytest.mark.parametrize("reason", RUNS)
+def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
+    make, words, after = RUNS[reason]
+    run_id = make(scene)
+    found = scene.explain(run_id)
+    assert (found["reason"], found["subject"]) == (reason, f"run {run_id}"), found
+    assert words in found["sentence"], found
+    shown = scene.run("explain", str(run_id)).stdout
+    assert shown.startswith(f"Run {run_id} ")
+    if found["remedy"] is None:
+        assert reason in ("not_due", "running", "succeeded")
+        return
+    assert found["remedy"] in shown
+    program, *remedy = shlex.split(found["remedy"])
+    assert program == "jobrunner"
+    scene.run(*remedy)
+    if after is not None:
+        assert status_of(scene.database, run_id) == after, found
+    if reason in AFTERWARDS:
+        assert scene.explain(run_id)["reason"] == AFTERWARDS[reason]
+    if "holder" in scene.made:
+        # Whom the remedy named is at work; when it ends, nothing is in the way.
+        assert str(scene.made["holder"]) in remedy
+        scene.end(scene.made["holder"])
+        assert scene.explain(run_id)["reason"] == "ready"
+
+
+def removed(scene: Scene) -> None:
+    scene.run("schedule", "remove", "nightly")
+
+
+def schedule_paused(scene: Scene) -> None:
+    scene.run("schedule", "pause", "nightly")
+
+
+def set_definition(**values: Any) -> Callable[[Scene], None]:
+    def work(scene: Scene) -> None:
+        at = scene.database.now()
+        given = {name: at + value if isinstance(value, timedelta) else value for name, value in values.items()}
+        assignments = ", ".join(f"{name} = ?" for name in given)
+        scene.database.execute(f"UPDATE job_definitions SET {assignments}", list(given.values()))
+
+    return work
+
+
+def overlapping(scene: Scene) -> None:
+    scene.running("echo", definition_id=1)
+
+
+def missed(scene: Scene) -> None:
+    set_definition(last_slot_at=-49 * HOUR, next_run_at=-25 * HOUR, misfire="skip")(scene)
+    scene.tick()
+
+
+def schedule_stopped(scene: Scene) -> None:
+    stopped(scene)
+
+
+SCHEDULES: dict[str, tuple[Callable[[Scene], None], str]] = {
+    "not_due": (lambda scene: None, "waits: its next slot is"),
+    "paused": (schedule_paused, "is paused for"),
+    "removed": (removed, "was removed"),
+    "clock": (set_definition(last_slot_at=48 * HOUR), "a clock was ahead"),
+    "unreadable": (set_definition(timezone="Mars/Base", next_run_at=None), "cannot be expanded"),
+    "overlap": (overlapping, "has ended (overlap skip)"),
+    "skipped_misfire": (missed, "no tick came in time"),
+    "ticks_stopped": (schedule_stopped, "because ticks have stopped"),
+    "ready": (set_definition(last_slot_at=-25 * HOUR, next_run_at=-HOUR), "the next tick of any host makes its run"),
+}
+
+
+@pytest.mark.promise("P12")
+@pytest.mark.parametrize("reason", SCHEDULES)
+def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
+    scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
+    make, words = SCHEDULES[reason]
+    make(scene)
+    if reason == "unreadable":
+        scene.tick()
+    found = scene.explain("nightly")
+    assert found["reason"] == reason, found
+    assert words in found["sentence"], found
+    if found["remedy"] is not None:
+        _, *remedy = shlex.split(found["remedy"])
+        scene.run(*remedy)
+        if reason in ("paused", "clock", "ready"):
+            assert scene.explain("nightly")["reason"] == "not_due"
+
+
+def test_a_name_that_nothing_has_is_refused_with_the_nearest_one(scene: Scene) -> None:
+    done = scene.run("explain", "ehco", check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "jobrunner: there is no run, schedule or job type 'ehco'; did you mean 'echo'?\n"
+    assert "there is no run 99" in scene.run("explain", "99", check=False).stderr
+
+
+def test_a_type_is_explained_by_the_run_whose_turn_is_next(scene: Scene) -> None:
+    assert scene.explain("narrow")["reason"] == "nothing_waits"
+    first = scene.queue("narrow")
+    scene.queue("narrow")
+    found = scene.explain("narrow")
+    assert (found["subject"], found["reason"], found["facts"]["id"]) == ("type narrow", "ready", first)
+    assert found["sentence"].startswith("2 runs of narrow wait, and 0 are running. Run ")
+    (host,) = found["hosts"]
+    assert (host["host"], host["knows"], host["free"]) == ("here", True, 1)
+
+
+def test_host_without_handlers_is_named_as_such(scene: Scene, app: App) -> None:
+    run_id = scene.queue("echo")
+    app.path("jobrunner.toml").write_text("")
+    bare: dict[str, str | None] = {"JOBRUNNER_HOST": "here", "JOBRUNNER_IMPORT": None}
+    scene.jobrunner("tick", env={**scene.env, **bare})
+    verdicts = [each["verdict"] for each in scene.explain(run_id)["hosts"]]
+    assert any("neither JOBRUNNER_IMPORT nor commands" in each for each in verdicts), json.dumps(verdicts)
+
+
+# Times, and what the host of the page has handlers for.
+CHANGING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|(?<=only for ).*")
+
+
+def test_example_of_the_page_is_what_is_printed(scene: Scene) -> None:
+    (block,) = pages.checked_by("tests/test_explain.py::test_example_of_the_page_is_what_is_printed")
+    scene.queue("ecko")
+    printed = scene.run("explain", "2").stdout
+    typed, _, shown = block.text.partition("\n")
+    assert typed == "$ jobrunner explain 2"
+    assert CHANGING.sub("…", shown).strip() == CHANGING.sub("…", printed).strip()
+
+
+def test_page_has_every_reason() -> None:
+    page = (pages.ROOT / "docs/explain.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    source = "".join(path.read_text() for path in (pages.ROOT / "jobrunner/store").glob("explain*.py"))
+    said = set(re.findall(r"""(?:say|_full|LimitInTheWay)\(\s*(?:row, )?"(\w+)\"""", source))
+    assert {*RUNS, *SCHEDULES} <= listed
+    assert said <= listed, said - listed

@@ -1,0 +1,137 @@
+"""What explain says of a run agrees with what a claim does: the same conditions, asked for one by one."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness import Database
+from harness.handlers_rows import queue
+from harness.stores import opening
+from jobrunner.model import Limits, Owner, Policy, TickKind
+from jobrunner.rates import parse_rate
+from jobrunner.store import claims, hosts, limits
+from jobrunner.store.claims import ClaimRequest
+from jobrunner.store.database import Database as Store
+from jobrunner.store.explain_runs import explain_run
+from jobrunner.store.hosts import HostReport
+
+POLICIES = (
+    Policy("plain"),
+    Policy("capped", limits=Limits(max_running=2)),
+    Policy("keyed", limits=Limits(concurrency_key=("customer",), max_running_per_key=1)),
+    Policy("rated", limits=Limits(rate=parse_rate("rate", "2/h", 2))),
+)
+KIND = TickKind("here", "", "")
+TABLES = ("job_runs", "job_limits", "job_gates", "job_parents", "job_pauses", "job_ticks")
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A run, with instants in minutes from now."""
+
+    job_type: str
+    status: str
+    run_at: int
+    deadline: int | None
+    key: str | None
+    customer: str
+    priority: int
+    lease_ends: int
+    is_after: bool
+
+
+RUNS = st.builds(
+    Situation,
+    st.sampled_from([*(policy.job_type for policy in POLICIES), "nobody's"]),
+    st.sampled_from(["queued", "queued", "failed", "running", "succeeded"]),
+    st.sampled_from([-30, -30, -1, 30]),
+    st.sampled_from([None, None, -5, 5]),
+    st.sampled_from([None, None, "k"]),
+    st.sampled_from(["a", "b"]),
+    st.sampled_from([0, 7]),
+    st.sampled_from([1, -5]),
+    st.sampled_from([False, False, False, True]),
+)
+PAUSES = st.sampled_from([None, None, None, ("type", "plain"), ("host", "here"), ("all", "")])
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    with opening(database, patience_seconds=20) as open_one:
+        one = open_one()
+        report = HostReport(KIND, POLICIES, {"concurrency": 1000}, "here", "boot")
+        one.write(lambda connection: hosts.write(connection, report))
+        yield one
+
+
+def insert(database: Database, each: Situation) -> int | None:
+    at = database.now()
+    row = {
+        "status": each.status,
+        "run_at": at + timedelta(minutes=each.run_at),
+        "start_deadline_at": None if each.deadline is None else at + timedelta(minutes=each.deadline),
+        "concurrency_key": each.key,
+        "priority": each.priority,
+    }
+    if each.status == "running":
+        if each.key is not None:
+            row["concurrency_key"] = None
+        lease = {"locked_by": "here:1:x", "locked_until": at + timedelta(minutes=each.lease_ends)}
+        gates = {"capped": "all", "rated": "all", "keyed": json.dumps([each.customer])}
+        row |= lease | {"host": "here", "lease_token": "t" * 32, "gate": gates.get(each.job_type, "")}
+    elif each.status == "succeeded":
+        row["finished_at"] = at
+    elif each.is_after:
+        row["gate"] = "after"
+    return queue(database, each.job_type, {"customer": each.customer}, **row)
+
+
+def begin(database: Database, store: Store, pause: tuple[str, str] | None) -> None:
+    for table in TABLES:
+        database.execute(f"DELETE FROM {table}")
+    at = database.now()
+    database.execute(
+        "INSERT INTO job_ticks (host, worker, version, application, types, started_at, finished_at)"
+        " VALUES ('here', 'here:1:x', '1', '', '', ?, ?)",
+        [at, at],
+    )
+    for policy in POLICIES[1:]:
+        store.write(lambda connection, policy=policy: limits.declare(connection, policy))
+    if pause is not None:
+        database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES (?, ?, 'x', ?)", [*pause, at])
+
+
+def claimed(store: Store) -> set[int]:
+    """The runs that one tick after the other would take while no run ends."""
+    found: set[int] = set()
+    for number in range(20):
+        request = ClaimRequest(Owner("here", "here:1:y"), f"{number:032}", POLICIES, 100, 1000, timedelta(minutes=1))
+        runs = store.write(lambda connection, request=request: claims.claim(connection, request)).runs
+        if not runs:
+            break
+        found |= {run.lease.run_id for run in runs}
+    return found
+
+
+@pytest.mark.promise("P1")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(situations=st.lists(RUNS, min_size=1, max_size=7), pause=PAUSES, offset=st.sampled_from([0, 90, -90]))
+def test_explain_says_that_nothing_is_in_the_way_exactly_when_a_claim_takes_the_run(
+    store: Store, database: Database, situations: list[Situation], pause: tuple[str, str] | None, offset: int
+) -> None:
+    begin(database, store, pause)
+    run_ids = [insert(database, each) for each in situations]
+    # A second run behind the gate of the first: what was put there earlier.
+    reasons = {}
+    for run_id in run_ids:
+        assert run_id is not None
+        found = store.read(lambda connection, run_id=run_id: explain_run(connection, run_id))
+        assert found is not None
+        reasons[run_id] = found.reason
+    ready = {run_id for run_id, reason in reasons.items() if reason == "ready"}
+    assert ready == claimed(store), (situations, reasons)
