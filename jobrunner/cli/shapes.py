@@ -20,22 +20,6 @@ VERSION = 1
 """A program that reads one version can read all its outputs. A new field is no new version; what it reads stays."""
 
 
-@dataclass(frozen=True)
-class Status(State):
-    """The state of everything, of which database, and what is wrong with the handlers and the state of this host."""
-
-    database: str
-    handlers_problem: str | None
-    state_problem: str | None
-
-
-@dataclass(frozen=True)
-class Schedule(ShownDefinition):
-    """A schedule with its newest runs and events, and what its expression means in words."""
-
-    in_words: str | None
-
-
 class Finding(TypedDict):
     """What is wrong. ``name`` never changes, the sentence may. ``remedy`` is a command that mends it or shows more."""
 
@@ -43,6 +27,24 @@ class Finding(TypedDict):
     severity: Literal["critical", "warning"]
     sentence: str
     remedy: str
+
+
+@dataclass(frozen=True)
+class Status(State):
+    """The state of everything, of which database, and what is wrong: in general, with the handlers of this host, and
+    with its state folder."""
+
+    database: str
+    handlers_problem: str | None
+    state_problem: str | None
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Schedule(ShownDefinition):
+    """A schedule with its newest runs and events, and what its expression means in words."""
+
+    in_words: str | None
 
 
 class Health(TypedDict):
