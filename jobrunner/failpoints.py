@@ -32,8 +32,9 @@ POINTS = (
 )
 """In the order in which a tick hits them."""
 
-COMMAND_POINTS = ("command.settings_loaded", "change.before_commit")
-"""When a command has loaded its settings; and when a command has written all changes of a schedule, before COMMIT."""
+COMMAND_POINTS = ("command.settings_loaded", "bulk.committed", "change.before_commit")
+"""When a command has loaded its settings; when a batch of a change of many runs is committed; and when a command has
+written all changes of a schedule, before COMMIT."""
 
 CHILD_POINTS = ("child.received", "child.handler_returned", "loop.received", "loop.handler_returned")
 """They cannot cut: a child has no connection to the database."""

@@ -95,6 +95,11 @@ def target(event: Event, source: Status | None) -> Status:
     return transition.target
 
 
+def sources(event: Event) -> tuple[Status, ...]:
+    """The statuses from which ``event`` moves a run."""
+    return _BY_EVENT[event].sources
+
+
 def allowed(event: Event, source: Status) -> bool:
     """Whether the table has a transition by ``event`` from ``source``."""
     return source in _BY_EVENT[event].sources

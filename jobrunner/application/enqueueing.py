@@ -230,7 +230,7 @@ def new_run(
 ) -> NewRun:
     """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload."""
     check_job_type(job_type)
-    _check_run_at(run_at)
+    check_run_at(run_at)
     whole_number("priority", priority, -1000, 1000)
     if max_attempts is not None:
         whole_number("max_attempts", max_attempts, 1, 1000)
@@ -253,7 +253,8 @@ def new_run(
     )
 
 
-def _check_run_at(run_at: object) -> None:
+def check_run_at(run_at: object) -> None:
+    """Raise UsageError unless a run can be due then."""
     if isinstance(run_at, timedelta):
         parse_duration(run_at)
     elif isinstance(run_at, datetime):

@@ -41,7 +41,7 @@ def logs(run_id: int, follow: bool, sequence: int | None) -> None:
     Example: jobrunner logs 17 --follow
     """
     database = session.open_database(environment.load())
-    printer = _Printer(run_id, sequence)
+    printer = Printer(run_id, sequence)
     for found in following.looks(database, printer.look, _EVERY_SECONDS):
         if printer.show(found) or not follow:
             break
@@ -49,7 +49,7 @@ def logs(run_id: int, follow: bool, sequence: int | None) -> None:
         raise NotFoundError(f"run {run_id} has no attempt {sequence}; it has had {found.last_sequence}")
 
 
-class _Printer:
+class Printer:
     """Prints the output of each attempt once. ``wanted`` is the only attempt to print; None means each."""
 
     def __init__(self, run_id: int, wanted: int | None) -> None:

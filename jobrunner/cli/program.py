@@ -13,9 +13,11 @@ from jobrunner.errors import JobrunnerError
 
 _MODULES = {
     **dict.fromkeys(("tick", "migrate", "jobs"), "work"),
-    **dict.fromkeys(("enqueue", "retry", "cancel", "discard", "show"), "runs"),
+    **dict.fromkeys(("enqueue", "show"), "runs"),
+    **dict.fromkeys(("retry", "cancel", "discard", "reschedule", "priority"), "acting"),
     **dict.fromkeys(("runs", "errors"), "listing"),
     **dict.fromkeys(("logs", "watch"), "logs"),
+    "run": "run",
     "status": "status",
     "stats": "stats",
     "health": "health",

@@ -1,29 +1,26 @@
-"""enqueue, retry, cancel, discard, show: one run at a time."""
+"""enqueue, show: one run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from typing import Any, get_args
 
 import click
 
 from jobrunner.application.enqueueing import new_run
-from jobrunner.cli import environment, options, render, session, streams
-from jobrunner.cli.types import Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
+from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.policy import choice
-from jobrunner.lifecycle import Status
 from jobrunner.model import OnFailure, Taken
-from jobrunner.store import admin, dependants, queries
-from jobrunner.store.admin import Answer
+from jobrunner.store import dependants, queries
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
 from jobrunner.text import whole_number
 
-_PRIORITY = Checked(partial(whole_number, least=-1000, most=1000))
 _UNKNOWN = "--allow-unknown enqueues it all the same"
 _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 
@@ -39,7 +36,7 @@ _ATTEMPTS = Checked(partial(whole_number, least=1, most=1000))
 )
 @click.option(
     "--priority",
-    type=_PRIORITY,
+    type=PRIORITY,
     default=0,
     metavar="N",
     help="-1000 to 1000: each step counts like a minute of waiting. [default: 0]",
@@ -122,69 +119,6 @@ def enqueue(
         render.done(enqueued.id)
 
 
-_ids = click.argument("job_ids", metavar="JOB_ID…", type=Checked(job_id), nargs=-1, required=True)
-
-
-@click.command()
-@_ids
-@options.REASON
-@click.option("--force", is_flag=True, help="Also retry runs that have succeeded.")
-def retry(job_ids: tuple[int, ...], force: bool) -> None:
-    """Queue failed, dead or cancelled runs again, due now, with at least one more attempt."""
-    hint = "; --force runs it again" if not force else ""
-    refusals = {
-        Status.QUEUED: "it is waiting already",
-        Status.RUNNING: "it is at work; cancel it first",
-        Status.SUCCEEDED: f"its work is done{hint}",
-    }
-    who = session.actor()
-    _each(job_ids, partial(admin.retry, actor=who, force=force), "queued again", refusals)
-
-
-@click.command()
-@_ids
-@options.REASON
-def cancel(job_ids: tuple[int, ...]) -> None:
-    """Cancel waiting runs, and stop running ones: SIGTERM within a heartbeat, SIGKILL after kill_after."""
-    ended = "it has ended; there is nothing to cancel"
-    refusals = {Status.SUCCEEDED: ended, Status.DEAD: ended, Status.CANCELLED: ended}
-    who = session.actor()
-    _each(job_ids, partial(admin.cancel, actor=who), "cancelled", refusals)
-
-
-@click.command()
-@_ids
-@options.NEEDED_REASON
-def discard(job_ids: tuple[int, ...]) -> None:
-    """Give up waiting or cancelled runs: they become dead, with the reason as their error."""
-    ended = "it has ended already"
-    refusals = {Status.RUNNING: "it is at work; cancel it first", Status.SUCCEEDED: ended, Status.DEAD: ended}
-    _each(job_ids, partial(admin.discard, actor=session.actor()), "discarded", refusals)
-
-
-def _each(job_ids: tuple[int, ...], change: Callable[..., Answer], done: str, refusals: dict[Status, str]) -> None:
-    """Change each run in its own transaction. If one id is refused, the others are changed, and the exit code is 1."""
-    database = session.open_database(environment.load())
-    all_done = True
-    for run_id in dict.fromkeys(job_ids):
-        answer = database.write(partial(change, run_id=run_id))
-        if answer.applied:
-            stopping = " requested; its handler is being stopped" if answer.requested else ""
-            render.done(f"run {run_id}: {'cancellation' if answer.requested else done}{stopping}")
-        elif answer.key_holder is not None:
-            streams.to_stderr(
-                f"jobrunner: run {run_id} is {answer.status}: its key is taken by run {answer.key_holder}; cancel that"
-                " one first"
-            )
-        elif answer.status is None:
-            streams.to_stderr(f"jobrunner: there is no run {run_id}")
-        else:
-            streams.to_stderr(f"jobrunner: run {run_id} is {answer.status}: {refusals[answer.status]}")
-        all_done = all_done and answer.applied
-    if not all_done:
-        raise click.exceptions.Exit(1)
-
-
 @click.command()
 @click.argument("run_id", metavar="JOB_ID", type=Checked(job_id))
 @click.option(
@@ -226,4 +160,4 @@ def _echo_block(name: str, text: str) -> None:
     render.block(text, indent="    ")
 
 
-COMMANDS = (enqueue, retry, cancel, discard, show)
+COMMANDS = (enqueue, show)

@@ -199,6 +199,11 @@ def actor() -> Actor:
     return Actor(f"{before}{one_line(user, 80)}@{environment.load().host}", options.reason())
 
 
+def can_ask() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def on_terminal() -> bool:
     """Whether stderr is a terminal."""
     return sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""What people do to one run: cancel, retry, discard.
+"""What people do to one run: cancel, retry, discard, reschedule, change its priority.
 
 Every function expects to be the body of one write transaction (``Database.write``), one for each run.
 """
@@ -6,19 +6,24 @@ Every function expects to be the body of one write transaction (``Database.write
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, null, select, update
+from sqlalchemy import Select, case, literal_column, null, select, update
 
-from jobrunner.lifecycle import Event, Status, allowed, target
+from jobrunner.lifecycle import CLAIMABLE, Event, Status, allowed, target
 from jobrunner.model import Actor
 from jobrunner.store import audit, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.schema import job_runs
 from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
 from jobrunner.store.statements.holding import NO_LOCK
 from jobrunner.text import one_line
+
+NO_GATE: dict[str, Any] = {"gate": case((IS_BEHIND_PARENTS, job_runs.c.gate), else_=literal_column("''"))}
+"""A run with another time or priority is put behind its gate anew by the next claim. Parents are still waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,25 @@ def discard(connection: Connection, run_id: int, actor: Actor) -> Answer:
     return Answer(run_id, row.status, applied=True)
 
 
+def reschedule(connection: Connection, run_id: int, actor: Actor, run_at: datetime | timedelta) -> Answer:
+    """Give a waiting run another time. Its start deadline holds no longer."""
+    row = _lock(connection, run_id)
+    if row is None or row.status not in CLAIMABLE:
+        return _refused(run_id, row)
+    at = row.now + run_at if isinstance(run_at, timedelta) else run_at
+    _change(connection, row, "reschedule", actor, {"run_at": at, "start_deadline_at": null(), **NO_GATE}, to=at)
+    return Answer(run_id, row.status, applied=True)
+
+
+def set_priority(connection: Connection, run_id: int, actor: Actor, priority: int) -> Answer:
+    """Give a waiting run another priority."""
+    row = _lock(connection, run_id)
+    if row is None or row.status not in CLAIMABLE:
+        return _refused(run_id, row)
+    _change(connection, row, "priority", actor, {"priority": priority, **NO_GATE}, to=priority)
+    return Answer(run_id, row.status, applied=True)
+
+
 def _take_key(connection: Connection, row: Row) -> int | None:
     """Give a run its key again, if the key is free for each new run. Returns the other run that holds the key."""
     values = {"of_type": row.job_type, "key": row.idempotency_key}
@@ -131,9 +155,10 @@ def _refused(run_id: int, row: Row | None) -> Answer:
 def _change(
     connection: Connection,
     row: Row,
-    event: Event,
+    action: str,
     actor: Actor,
     columns: dict[str, Any],
+    **detail: Any,
 ) -> None:
     connection.execute(update(job_runs).where(job_runs.c.id == row.id).values(**columns, updated_at=row.now))
-    audit.write(connection, [audit.event(actor, event.value, None, {"from": row.status}, row.now, row.id)])
+    audit.write(connection, [audit.event(actor, action, None, {"from": row.status, **detail}, row.now, row.id)])

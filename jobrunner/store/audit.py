@@ -12,6 +12,9 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.statement import Prepared
 from jobrunner.text import iso_instant, one_line
 
+BULK_ACTIONS = ("retry", "cancel", "discard", "reschedule", "priority")
+"""Actions on many runs at once have one row for each batch, whose detail has the ids."""
+
 
 def event(
     actor: Actor,

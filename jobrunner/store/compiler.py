@@ -21,20 +21,22 @@ def source(statement: Executable, database: str) -> Source:
     On PostgreSQL ``namespace.MARK`` stands before each name of ours.
     """
     marked = {} if database == "sqlite" else {"schema_translate_map": {None: MARK}, "render_schema_translate": True}
-    options: dict[str, Any] = {"compile_kwargs": {"render_postcompile": True}, **marked}
+    options: dict[str, Any] = marked
     # Every statement has it, but the type of executables does not declare it.
     compiled: Any = statement.compile(dialect=_dialect(database), **options)  # type: ignore[attr-defined]
     kinds = {name: kind for name, each in compiled.binds.items() if (kind := _kind(each.type)) is not None}
     required = {name for name, each in compiled.binds.items() if each.required}
-    literals = {name: value for name, value in compiled.params.items() if name not in required}
+    # With the lists of IN, whose lengths are known, as parameters of their own.
+    expanded = compiled.construct_expanded_state(dict.fromkeys(required))
+    literals = {name: value for name, value in expanded.parameters.items() if name not in required}
     for name, value in literals.items():
         encode = encoder(kinds.get(name), database)
         if encode is not None and value is not None:
             literals[name] = encode(value)
-    encoded = {name: kind for name, kind in kinds.items() if name in compiled.params}
+    encoded = {name: kind for name, kind in kinds.items() if name in expanded.parameters}
     columns = getattr(statement, "exported_columns", None)
     named = None if columns is None else tuple((str(getattr(each, "name", "")), kind_of(each.type)) for each in columns)
-    text = "\n".join(line.rstrip() for line in str(compiled).splitlines())
+    text = "\n".join(line.rstrip() for line in expanded.statement.splitlines())
     return Source(text, literals, encoded, named)
 
 

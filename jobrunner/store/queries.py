@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store import limits_view
+from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs
@@ -97,13 +98,26 @@ def show(connection: Connection, run_id: int) -> Run | None:
     if found is None:
         return None
     attempts = select(*columns_of(Attempt, job_attempts)).where(job_attempts.c.run_id == run_id)
-    events = select(*columns_of(RunEvent, job_events)).where(job_events.c.run_id == run_id)
     return Run(
         **found._asdict(),
         waits_for=_waits_for(connection, found),
         attempt_log=read(connection, Attempt, attempts.order_by(job_attempts.c.sequence)),
-        event_log=read(connection, RunEvent, events.order_by(job_events.c.id)),
+        event_log=_events(connection, found),
     )
+
+
+def _events(connection: Connection, run: Row) -> list[RunEvent]:
+    """What happened to the run itself, and to many runs at once with this one among them."""
+    columns = job_events.c
+    of_run = select(*columns_of(RunEvent, job_events)).where(columns.run_id == run.id)
+    many = select(*columns_of(RunEvent, job_events)).where(
+        columns.run_id.is_(None), columns.action.in_(BULK_ACTIONS), columns.at >= run.created_at
+    )
+    listed = [each for each in read(connection, RunEvent, many) if isinstance(each.detail, dict)]
+    batches = [each for each in listed if run.id in each.detail.get("ids", ())]
+    # Their ids are those of the other runs.
+    own = [replace(each, detail={name: each.detail[name] for name in each.detail if name != "ids"}) for each in batches]
+    return sorted([*read(connection, RunEvent, of_run.order_by(columns.id)), *own], key=lambda each: each.at)
 
 
 def _waits_for(connection: Connection, run: Row) -> str | None:

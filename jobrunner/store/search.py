@@ -59,7 +59,7 @@ def find(
     connection: Connection, selection: Selection, limit: int, *, before: int | None = None, seconds: float = SECONDS
 ) -> Found:
     """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
-    _check_schedule(connection, selection)
+    check_schedule(connection, selection)
     if connection.database == "postgresql":
         connection.execute(_BY_INDEXES)
     wanted = condition(selection)
@@ -73,7 +73,8 @@ def find(
     return _page(_among(connection, wanted, [each for each in few if each < below])[: limit + 1], limit)
 
 
-def _check_schedule(connection: Connection, selection: Selection) -> None:
+def check_schedule(connection: Connection, selection: Selection) -> None:
+    """Raise NotFoundError if the selection names a schedule that does not exist."""
     name = selection.schedule
     if name is not None:
         named = select(job_definitions.c.id).where(job_definitions.c.name == name)

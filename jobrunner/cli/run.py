@@ -1,0 +1,152 @@
+"""run: one run of a job type, now, with its output on the terminal."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import click
+
+from jobrunner import clock
+from jobrunner.application.enqueueing import new_run
+from jobrunner.cli import environment, following, options, render, session, streams
+from jobrunner.cli.logs import Printer
+from jobrunner.cli.types import Checked, read_payload, timeout_of_a_run
+from jobrunner.errors import JobrunnerError
+from jobrunner.jobs.payload import parse_payload
+from jobrunner.lifecycle import CLAIMABLE, Status
+from jobrunner.store import admin, audit, bulk
+from jobrunner.store.connection import Connection
+from jobrunner.store.database import Database
+from jobrunner.store.enqueue import enqueue
+from jobrunner.store.enqueue_sql import Enqueued
+from jobrunner.store.logs import RunAtWork
+
+_LOOK_SECONDS = 0.3
+_TICK_AGAIN_SECONDS = 2.0
+_MOST_URGENT = 1000
+
+
+@click.command()
+@click.argument("job_type", metavar="TYPE")
+@click.option("--payload", default="{}", metavar="JSON|@FILE|-", help="The arguments, a JSON object. [default: {}]")
+@click.option(
+    "--timeout",
+    type=Checked(timeout_of_a_run),
+    metavar="DURATION",
+    help='The limit of the attempt; "none" for no limit. [default: the job type\'s]',
+)
+@options.REASON
+def run(job_type: str, payload: str, timeout: timedelta | str | None) -> None:
+    """Run a job type once, now, on this host, and show what it prints: to try it.
+
+    It is a run like every other: it stands in the database with its output and its end, limits and pauses hold for it,
+    and a tick of this command works on it. It has one attempt and the highest priority. Ctrl-C cancels it; a second
+    Ctrl-C leaves it alone. The output comes with the heartbeats, so it may be some seconds late.
+
+    Exit status 0: it has succeeded; 1: it is dead or cancelled; 130: Ctrl-C cancelled it.
+
+    Example: jobrunner run greet --payload '{"name": "Ada"}'
+    """
+    config = environment.load()
+    checked = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    new = new_run(
+        job_type,
+        checked,
+        payload_limit=config.payload_limit,
+        priority=_MOST_URGENT,
+        max_attempts=1,
+        timeout=timeout,
+    )
+    policy = session.policy_of(config, job_type, "run it on a host that has one", checked)
+    database = session.open_database(config, creates=True)
+    who = session.actor()
+
+    def work(connection: Connection) -> Enqueued:
+        enqueued = enqueue(connection, new, policy)
+        if enqueued.id is not None:
+            audit.write(connection, [audit.event(who, "run", None, {}, bulk.database_now(connection), enqueued.id)])
+        return enqueued
+
+    enqueued = database.write(work)
+    if enqueued.id is None:
+        raise JobrunnerError(f"dropped: as many runs of {job_type} wait as its max_waiting allows")
+    sys.exit(_Running(database, enqueued.id, job_type).follow())
+
+
+class _Running:
+    """The run, and the ticks that this command starts for it, one at a time."""
+
+    def __init__(self, database: Database, run_id: int, job_type: str) -> None:
+        self._database = database
+        self._run_id = run_id
+        # One run and no other, and no listening: the rest is for cron's ticks.
+        words = ("tick", "--types", job_type, "--batch", "1", "--linger", "0s")
+        self._command = [sys.executable, "-P", "-m", "jobrunner", *words]
+        self._tick: subprocess.Popen[str] | None = None
+        self._tick_at = 0.0
+        self._asked_to_stop = 0
+        self._is_cancelled = False
+        self._has_said_that_it_waits = False
+
+    def follow(self) -> int:
+        """Show the run until it has ended, and return the exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._ask_to_stop)
+        printer = Printer(self._run_id, None)
+        try:
+            for found in following.looks(self._database, printer.look, _LOOK_SECONDS):
+                if printer.show(found):
+                    break
+                if self._asked_to_stop > 1:
+                    streams.to_stderr(f"jobrunner: left; the run goes on: jobrunner logs {self._run_id} --follow")
+                    return 130
+                self._go_on(found)
+        finally:
+            self._end_tick()
+        if found.status == Status.SUCCEEDED:
+            return 0
+        return 130 if self._is_cancelled and found.status == Status.CANCELLED else 1
+
+    def _ask_to_stop(self, *_: Any) -> None:
+        # Not an exception, which could come in the middle of a call to the database.
+        self._asked_to_stop += 1
+
+    def _go_on(self, found: RunAtWork) -> None:
+        if self._asked_to_stop and not self._is_cancelled:
+            self._is_cancelled = True
+            self._database.write(partial(admin.cancel, run_id=self._run_id, actor=session.actor()))
+            streams.to_stderr("jobrunner: cancelling the run; Ctrl-C again leaves it alone")
+        if self._tick is not None and self._tick.poll() is not None:
+            self._report(self._tick)
+            self._tick = None
+            if found.status in CLAIMABLE and not self._has_said_that_it_waits:
+                self._has_said_that_it_waits = True
+                render.line(f"== run {self._run_id} waits; to see for what: jobrunner show {self._run_id}", hanging=3)
+        if self._tick is None and found.status in CLAIMABLE and clock.elapsed() >= self._tick_at:
+            self._tick_at = clock.elapsed() + _TICK_AGAIN_SECONDS
+            self._start_tick()
+
+    def _start_tick(self) -> None:
+        # A session of its own: Ctrl-C reaches only this process.
+        null, pipe = subprocess.DEVNULL, subprocess.PIPE
+        self._tick = subprocess.Popen(
+            self._command, text=True, start_new_session=True, stdin=null, stdout=null, stderr=pipe
+        )
+
+    def _report(self, tick: subprocess.Popen[str]) -> None:
+        if error := tick.communicate()[1].strip():
+            streams.to_stderr(error)
+
+    def _end_tick(self) -> None:
+        """The run has ended, or goes on without anybody who watches: then this tick finishes it."""
+        if self._tick is None or self._asked_to_stop > 1:
+            return
+        self._report(self._tick)
+
+
+COMMANDS = (run,)
