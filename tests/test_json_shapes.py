@@ -19,6 +19,8 @@ BACKFILL = "schedule backfill little --from 2026-01-01T00:00Z --to 2026-01-01T00
 # The words of a call when nothing is there, and of one with everything; None: it needs something to be there.
 CALLS: dict[str, tuple[str | None, str]] = {
     "apply --json": ("apply --dry-run --json", "apply --json"),
+    "cancel --json": ("cancel --all --json", "cancel --all --dry-run --json"),
+    "discard --json": ("discard --all --reason x --json", "discard --all --reason x --dry-run --json"),
     "doctor --json": ("doctor --json --no-crontab", "doctor --json --no-crontab"),
     "effects list --json": ("effects list --json", "effects list --json"),
     "enqueue --json": (None, "enqueue echo --key k --json"),
@@ -28,6 +30,12 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "history --json": ("history --json", "history --json --since 20d"),
     "jobs --json": ("jobs --json", "jobs --json"),
     "pause --json": ("pause --list --json", "pause --list --json"),
+    "priority --json": ("priority 5 --all --json", "priority 5 --all --dry-run --json"),
+    "reschedule --json": (
+        "reschedule --all --run-at +1h --json",
+        "reschedule --all --run-at +1h --dry-run --json",
+    ),
+    "retry --json": ("retry --all --json", "retry --all --yes --json"),
     "prune --json": ("prune --json", "prune --dry-run --json"),
     "runs --json": ("runs --json", "runs --json --limit 3"),
     "runs --jsonl": ("runs --jsonl", "runs --jsonl"),

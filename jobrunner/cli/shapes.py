@@ -124,6 +124,22 @@ class JobType(TypedDict):
     burst_per_key: NotRequired[int | None]
 
 
+class Changed(TypedDict):
+    """What became of many runs. ``matching`` maps the statuses of those that were counted to numbers of runs.
+
+    ``done`` were changed. The others were locked by another transaction, were no longer as the filter says, or had a
+    key that another run has taken.
+    """
+
+    action: str
+    matching: dict[str, int]
+    done: int
+    locked: int
+    changed_meanwhile: int
+    key_taken: int
+    dry_run: bool
+
+
 class AddedSchedule(TypedDict):
     """A schedule that was added. ``was_removed``: it was there before."""
 
@@ -197,6 +213,8 @@ class Pruned(TypedDict):
 
 SHAPES: dict[str, Any] = {
     "apply --json": Applied,
+    "cancel --json": Changed,
+    "discard --json": Changed,
     "doctor --json": Report,
     "effects list --json": list[OpenEffect],
     "enqueue --json": Enqueued,
@@ -206,7 +224,10 @@ SHAPES: dict[str, Any] = {
     "history --json": History,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
+    "priority --json": Changed,
     "prune --json": Pruned,
+    "reschedule --json": Changed,
+    "retry --json": Changed,
     "runs --json": Page,
     "runs --jsonl": SelectedRun,
     "schedule backfill --json": list[FilledSlot],

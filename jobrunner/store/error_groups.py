@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
+from jobrunner import clock
 from jobrunner.lifecycle import Status
 from jobrunner.store import search
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.schema import job_runs
+from jobrunner.store.search import Found
 from jobrunner.store.selection import Selection
 from jobrunner.store.statement import Row
 
@@ -68,31 +70,43 @@ class _Key(NamedTuple):
 
 def errors(connection: Connection, selection: Selection, *, seconds: float = search.SECONDS) -> Errors:
     """The errors of the selected runs that are dead or failing. Raises NotFoundError for an unknown schedule."""
+    begin = clock.elapsed()
     groups: dict[_Key, ErrorGroup] = {}
     count, unread = 0, list[datetime]()
-    # One by one: the dead ones are in an index, the failing ones among all that waits.
-    for status in STATUSES:
-        wanted = replace(selection, statuses=(status,))
-        found = search.find(connection, wanted, _MOST_RUNS, seconds=seconds / len(STATUSES))
-        count += len(found.ids)
-        unread += [found.searched_back_to] if found.searched_back_to is not None else []
-        for row in _rows(connection, found.ids):
+    # One by one: the dead ones are in an index, the failing ones among all that waits. Each has half of the time, of
+    # which half is for the search.
+    for number, status in enumerate(STATUSES, start=1):
+        found = search.find(connection, replace(selection, statuses=(status,)), _MOST_RUNS, seconds=seconds / 4)
+        read, back_to = _read(connection, found, begin + seconds * number / 2)
+        count += len(read)
+        unread += [] if back_to is None else [back_to]
+        for row in read:
             key = _Key(row.job_type, row.error_type, (row.last_error or "").strip().partition("\n")[0])
             _add(groups, key, _group_of(row, key))
-            if found.next_before == row.id:
-                unread.append(row.created_at)
     merged = sorted(_merged(groups), key=lambda group: (-group.count, -group.sample_id))
     return Errors(merged, count, max(unread, default=None))
 
 
-def _rows(connection: Connection, ids: list[int]) -> Iterator[Row]:
+def _read(connection: Connection, found: Found, until: float) -> tuple[list[Row], datetime | None]:
+    """The rows of what was found, newest first, and how far back they reach if they are not all."""
     columns, given = job_runs.c, rows("given", {"id": job_runs.c.id.type})
     at = func.coalesce(columns.finished_at, columns.failed_at, columns.updated_at, type_=columns.updated_at.type)
-    read = (columns.id, columns.job_type, columns.status, columns.error_type, columns.last_error, columns.created_at)
-    statement = select(*read, at.label("at")).join_from(given, job_runs, columns.id == given.c.id)
-    for index in range(0, len(ids), _AT_ONCE):
-        part = [{"id": each} for each in ids[index : index + _AT_ONCE]]
-        yield from connection.execute(statement, {"given": part})
+    names = (columns.id, columns.job_type, columns.status, columns.error_type, columns.last_error, columns.created_at)
+    statement = select(*names, at.label("at")).join_from(given, job_runs, columns.id == given.c.id)
+    read: list[Row] = []
+    for index in range(0, len(found.ids), _AT_ONCE):
+        if read and clock.elapsed() > until:
+            return read, min(read, key=_id).created_at
+        part = [{"id": each} for each in found.ids[index : index + _AT_ONCE]]
+        read += connection.execute(statement, {"given": part})
+    if found.searched_back_to is None and found.next_before is not None:
+        return read, min(read, key=_id).created_at
+    return read, found.searched_back_to
+
+
+def _id(row: Row) -> int:
+    run_id: int = row.id
+    return run_id
 
 
 def _group_of(row: Row, key: _Key) -> ErrorGroup:
