@@ -236,6 +236,7 @@ def test_a_page_sends_as_many_statements_for_many_rows_as_for_one(
     # What is wrong is asked for each type that waits, and there may be no more types.
     insert_runs(database, 1, job_type="other")
     few = counts()
+    assert {path: count for path, count in few.items() if count > 10} == {"/": few["/"]}
     insert_runs(database, 50, status="dead", finished_at=now, last_error="e")
     insert_runs(database, 50, job_type="other")
     assert {path: count for path, count in counts().items() if count > few[path]} == {}
@@ -424,6 +425,10 @@ def test_list_that_the_database_does_not_answer_in_time_leaves_its_filter_to_be_
             assert found.status == 503
             assert 'value="send"' in found.body.decode()
             assert "narrower filter" in found.body.decode()
+    assert asked("/runs?type=send").status == 200
+    # Nobody looks now, so no session is kept.
+    mine = "SELECT count(*) = 0 AS none FROM pg_stat_activity WHERE datname = current_database()"
+    database.wait_until(f"{mine} AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
 
 
 @pytest.mark.either_database

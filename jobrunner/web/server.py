@@ -25,7 +25,7 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         access_log=False,
         log_config=None,
         server_header=False,
-        # The guard compares the Host that the browser has sent; what a proxy tells of the scheme is for its origin.
+        # A proxy on this host may say that the browser uses https. The guard compares that with Origin.
         proxy_headers=True,
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
