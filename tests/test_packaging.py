@@ -228,7 +228,11 @@ def test_installed_package_has_the_page_and_says_which_extra_it_needs(
 ) -> None:
     packed = {name for name in contents(distributions.wheel) if name.startswith("jobrunner/web/")}
     kept = distributions.checkout / "jobrunner" / "web"
-    assert {f"jobrunner/web/{path.relative_to(kept)}" for path in kept.glob("*s/*.[hcs]*")} <= packed
+    needed = {
+        f"jobrunner/web/{path.relative_to(kept)}" for name in ("templates", "static") for path in kept.glob(f"{name}/*")
+    }
+    assert "jobrunner/web/static/style.css" in needed
+    assert needed <= packed
     refused = installed("web", check=False)
     assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (78, "", 1)
     assert "cron-jobrunner[web]" in refused.stderr

@@ -232,11 +232,13 @@ def test_a_page_sends_as_many_statements_for_many_rows_as_for_one(
             found[path] = len(sent)
         return found
 
-    few = counts()
     now = database.now()
+    # What is wrong is asked for each type that waits, and there may be no more types.
+    insert_runs(database, 1, job_type="other")
+    few = counts()
     insert_runs(database, 50, status="dead", finished_at=now, last_error="e")
     insert_runs(database, 50, job_type="other")
-    assert counts() == few
+    assert {path: count for path, count in counts().items() if count > few[path]} == {}
 
 
 def test_statement_that_takes_too_long_is_given_up_after_two_seconds(database: Database) -> None:
@@ -275,10 +277,10 @@ def test_viewers_within_two_seconds_share_one_look_at_the_database(
     asked.text("/")
     run_id = queue(database, "append")
     before = asked.text("/")
-    assert re.search(r"queued</span></dt><dd>0<", before)
+    assert re.search(r"queued</span></a></dt><dd>0<", before)
     # Who changes something sees it at once.
     assert asked(f"/runs/{run_id}/cancel", {"x": "y"}).status == 303
-    assert re.search(r"cancelled</span></dt><dd>1<", asked.text("/"))
+    assert re.search(r"cancelled</span></a></dt><dd>1<", asked.text("/"))
 
 
 def test_schedule_is_paused_resumed_and_triggered_from_its_page(database: Database) -> None:
