@@ -19,6 +19,8 @@ BACKFILL = "schedule backfill little --from 2026-01-01T00:00Z --to 2026-01-01T00
 # The words of a call when nothing is there, and of one with everything; None: it needs something to be there.
 CALLS: dict[str, tuple[str | None, str]] = {
     "apply --json": ("apply --dry-run --json", "apply --json"),
+    "cancel --json": ("cancel --all --json", "cancel --status running --dry-run --json"),
+    "discard --json": ("discard --all --reason x --json", "discard --status cancelled --reason x --yes --json"),
     "doctor --json": ("doctor --json --no-crontab", "doctor --json --no-crontab"),
     "effects list --json": ("effects list --json", "effects list --json"),
     "enqueue --json": (None, "enqueue echo --key k --json"),
@@ -26,6 +28,9 @@ CALLS: dict[str, tuple[str | None, str]] = {
     "health --json": ("health --json", "health --json"),
     "jobs --json": ("jobs --json", "jobs --json"),
     "pause --json": ("pause --list --json", "pause --list --json"),
+    "priority --json": ("priority 1 --all --json", "priority 1 --all --yes --json"),
+    "reschedule --json": ("reschedule --run-at +1m --all --json", "reschedule --run-at +1m --all --yes --json"),
+    "retry --json": ("retry --all --json", "retry --status failed --limit 1 --yes --json"),
     "runs --json": ("runs --json", "runs --json --limit 3"),
     "runs --jsonl": ("runs --jsonl", "runs --jsonl"),
     "schedule backfill --json": (None, f"{BACKFILL} --again --dry-run --json"),

@@ -62,6 +62,18 @@ class Enqueued(TypedDict):
     replaced: NotRequired[Literal[True]]
 
 
+class ChangedRuns(TypedDict):
+    """How many runs matched, by status; how many of them were changed, and how many were not, by why."""
+
+    action: str
+    matching: dict[str, int]
+    done: int
+    locked: int
+    changed_meanwhile: int
+    key_taken: int
+    dry_run: bool
+
+
 class Triggered(TypedDict):
     """The id of the run; null if it was dropped."""
 
@@ -150,6 +162,8 @@ class FilledSlot(TypedDict):
 
 SHAPES: dict[str, Any] = {
     "apply --json": Applied,
+    "cancel --json": ChangedRuns,
+    "discard --json": ChangedRuns,
     "doctor --json": Report,
     "effects list --json": list[OpenEffect],
     "enqueue --json": Enqueued,
@@ -157,6 +171,9 @@ SHAPES: dict[str, Any] = {
     "health --json": Health,
     "jobs --json": list[JobType],
     "pause --json": list[Pause],
+    "priority --json": ChangedRuns,
+    "reschedule --json": ChangedRuns,
+    "retry --json": ChangedRuns,
     "runs --json": Page,
     "runs --jsonl": SelectedRun,
     "schedule backfill --json": list[FilledSlot],
