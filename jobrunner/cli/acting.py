@@ -83,7 +83,7 @@ def _of_many(command: _Command) -> _Command:
         names = ("job_ids", "selection", "everything", "limit", "is_dry", "is_agreed", "as_json")
         many = _Many(**{name: given.pop(name) for name in names}, over=given.pop("over", None))
         if many.selection.is_empty and not many.job_ids and not many.everything:
-            raise click.UsageError("no run is named; give ids, a filter such as --type or --status, or --all")
+            raise click.UsageError("no run is named; give each JOB_ID, a filter such as --type or --status, or --all")
         return command(many=many, **given)
 
     gather.__name__, gather.__doc__ = command.__name__, command.__doc__

@@ -157,6 +157,8 @@ ID_COMMANDS: dict[str, tuple[str, ...]] = {
     "retry": ("retry",),
     "cancel": ("cancel",),
     "discard": ("discard", "--reason", "x"),
+    "reschedule": ("reschedule", "--run-at", "+1m"),
+    "priority": ("priority", "1"),
     "show": ("show",),
 }
 
