@@ -1798,6 +1798,13 @@ WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.known_types', ()): (
+        """SELECT jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.can_run
+FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host""",
+        {},
+        {},
+        (('host', None), ('types', None), ('can_run', 'json')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
 FROM jobrunner_schema.job_pauses
@@ -2269,6 +2276,20 @@ WHERE jobrunner_schema.job_locks.name = %(row_name)s::VARCHAR FOR UPDATE""",
         {},
         (('name', None),),
     ),
+    ('metrics.running', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS runs
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' GROUP BY jobrunner_schema.job_runs.job_type ORDER BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
+    ('metrics.take_turn', ()): (
+        """UPDATE jobrunner_schema.job_state SET metrics_host=%(own_host)s::VARCHAR, metrics_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_state.metrics_host IS NULL OR jobrunner_schema.job_state.metrics_host = %(own_host)s::VARCHAR OR jobrunner_schema.job_state.metrics_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) OR jobrunner_schema.job_state.metrics_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(after)s)) RETURNING jobrunner_schema.job_state.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('notices.add', ('postgresql',)): (
         """INSERT INTO jobrunner_schema.job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, jobrunner_schema.jobrunner_now() AS anon_1, (SELECT jobrunner_schema.job_state.counted_to
 FROM jobrunner_schema.job_state) AS anon_2
@@ -2499,15 +2520,36 @@ WHERE jobrunner_schema.job_notices.at < (jobrunner_schema.jobrunner_now() + make
         {},
         (('id', None),),
     ),
-    ('retention.old_runs', ()): (
-        """SELECT jobrunner_schema.job_runs.id
+    ('retention.old_runs', ('every',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) ORDER BY jobrunner_schema.job_runs.finished_at
  LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
         {},
-        {'given': (('id', None),)},
-        (('id', None),),
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('type',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('others',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.finished_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.finished_at >= %(after)s::TIMESTAMP WITH TIME ZONE AND (jobrunner_schema.job_runs.id NOT IN (SELECT given.id
+FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type TEXT)) AS types)) ORDER BY jobrunner_schema.job_runs.finished_at
+ LIMIT %(limit)s::INTEGER FOR UPDATE SKIP LOCKED""",
+        {},
+        {'after': 'instant', 'given': (('id', None),), 'types': (('job_type', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
         """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now

@@ -1785,6 +1785,13 @@ WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_run
         {},
         (('host', None), ('ticks', None), ('last_at', 'instant')),
     ),
+    ('findings.known_types', ()): (
+        """SELECT job_hosts.host, job_hosts.types, job_hosts.can_run
+FROM job_hosts ORDER BY job_hosts.host""",
+        {},
+        {},
+        (('host', None), ('types', None), ('can_run', 'json')),
+    ),
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
 FROM job_pauses
@@ -2242,6 +2249,20 @@ WHERE job_definitions.schedule IS NOT NULL AND job_definitions.removed_at IS NUL
         {},
         (),
     ),
+    ('metrics.running', ()): (
+        """SELECT job_runs.job_type, count(*) AS runs
+FROM job_runs
+WHERE job_runs.status = 'running' GROUP BY job_runs.job_type ORDER BY job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('runs', None)),
+    ),
+    ('metrics.take_turn', ()): (
+        """UPDATE job_state SET metrics_host=:own_host, metrics_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_state.metrics_host IS NULL OR job_state.metrics_host = :own_host OR job_state.metrics_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) OR job_state.metrics_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:after * 1000000 AS INTEGER)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('notices.add', ('sqlite',)): (
         """INSERT INTO job_notices (event, job_type, schedule, receiver, runs, detail, is_open, at, seen_to) SELECT given.event, given.job_type, given.schedule, given.receiver, given.runs, given.detail, given.is_open, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1, (SELECT job_state.counted_to
 FROM job_state) AS anon_2
@@ -2472,15 +2493,36 @@ WHERE job_notices.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0)
         {},
         (('id', None),),
     ),
-    ('retention.old_runs', ()): (
-        """SELECT job_runs.id
+    ('retention.old_runs', ('every',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
 FROM job_runs
-WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.id NOT IN (SELECT given.id
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) ORDER BY job_runs.finished_at
  LIMIT :limit OFFSET :param_1""",
         {'param_1': 0},
-        {'given': (('id', None),)},
-        (('id', None),),
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('type',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND job_runs.job_type = :of_type ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'after': 'instant', 'given': (('id', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
+    ),
+    ('retention.old_runs', ('others',)): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.finished_at
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.finished_at >= :after AND (job_runs.id NOT IN (SELECT given.id
+FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)) AND (job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types)) AS types)) ORDER BY job_runs.finished_at
+ LIMIT :limit OFFSET :param_1""",
+        {'param_1': 0},
+        {'after': 'instant', 'given': (('id', None),), 'types': (('job_type', None),)},
+        (('id', None), ('job_type', None), ('finished_at', 'instant')),
     ),
     ('schedules.definition', ()): (
         """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
