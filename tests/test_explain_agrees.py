@@ -17,7 +17,7 @@ from jobrunner.rates import parse_rate
 from jobrunner.store import claims, hosts, limits
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.database import Database as Store
-from jobrunner.store.explain_runs import explain_run
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.hosts import HostReport
 
 POLICIES = (

@@ -39,8 +39,12 @@ def _is_connected(node: ast.FunctionDef) -> bool:
 
 def sending() -> set[str]:
     # The dialect's own functions send parts of those, and migrations run once.
-    files = [path for path in STORE.glob("*.py") if path.stem not in BELOW]
-    return {f"{path.stem}.{name}" for path in files for name in calls_of(path.read_text(encoding="utf-8"))}
+    files = [path for path in (*STORE.glob("*.py"), *STORE.glob("explain/*.py")) if path.stem not in BELOW]
+    return {f"{name_of(path)}.{call}" for path in files for call in calls_of(path.read_text(encoding="utf-8"))}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(STORE).with_suffix("").parts)
 
 
 def test_every_call_of_the_store_has_its_plans_checked() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from jobrunner.cli import environment, render, session
-from jobrunner.store import explain as explaining
-from jobrunner.store.explanation import HostView
+from jobrunner.store.explain import subjects
+from jobrunner.store.explain.explanation import HostView
 
 
 @click.command()
@@ -21,7 +21,7 @@ def explain(subject: str, as_json: bool) -> None:
     Example: `jobrunner explain 812`
     """
     database = session.open_database(environment.load())
-    found = database.read(lambda connection: explaining.explain(connection, subject))
+    found = database.read(lambda connection: subjects.explain(connection, subject))
     if as_json:
         render.echo_json(found.as_data())
         return

@@ -19,8 +19,8 @@ from jobrunner.store import dependants, queries
 from jobrunner.store.connection import Connection
 from jobrunner.store.enqueue import enqueue as insert_run
 from jobrunner.store.enqueue_sql import Enqueued
-from jobrunner.store.explain_runs import explain_run
-from jobrunner.store.explanation import Explanation
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.text import whole_number
 
 _UNKNOWN = "--allow-unknown enqueues it all the same"

@@ -10,7 +10,7 @@ from jobrunner.admin.doctor.examine import Report
 from jobrunner.admin.stats import Stats
 from jobrunner.store.definitions import ListedDefinition, ShownDefinition
 from jobrunner.store.error_groups import Errors
-from jobrunner.store.explanation import Brief, Forecast, HostView
+from jobrunner.store.explain.explanation import Brief, Forecast, HostView
 from jobrunner.store.history import History
 from jobrunner.store.listing import Page, SelectedRun
 from jobrunner.store.overview import State

@@ -47,7 +47,7 @@ def web(port: int, host: str, read_only: bool, names: tuple[str, ...], prefix: s
     try:
         from jobrunner.web.core import Web
         from jobrunner.web.server import serve
-        from jobrunner.web.standalone import Standalone
+        from jobrunner.web.standalone import Place, Standalone
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
@@ -67,7 +67,7 @@ def web(port: int, host: str, read_only: bool, names: tuple[str, ...], prefix: s
 
         visitor = Visitor(session.actor().name, READ_ONLY if read_only else EVERYTHING)
         page = Web(lambda: database.location, redact)
-        serve(Standalone(page, visitor, announce, port=bound, names=names, prefix=prefix).respond, listening)
+        serve(Standalone(page, visitor, announce, Place(bound, names, prefix)).respond, listening)
 
 
 def _loopback(host: str) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 from sqlalchemy import Select, func, literal_column, select
 
 from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
-from jobrunner.store import definitions, explain, notices, pauses, uncertain
+from jobrunner.store import definitions, notices, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.store.dialect.values import now
-from jobrunner.store.explanation import Brief
+from jobrunner.store.explain import subjects
+from jobrunner.store.explain.explanation import Brief
 from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.notices import Unsent
 from jobrunner.store.pauses import Pause
@@ -150,7 +151,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
         due=due,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        oldest_due=None if (found := explain.oldest_due(connection)) is None else found.brief(),
+        oldest_due=None if (found := subjects.oldest_due(connection)) is None else found.brief(),
         running=_running(connection),
         failing=_failing(connection, newest),
         dead=_dead(connection, newest),

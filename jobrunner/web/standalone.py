@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from http.cookies import CookieError, SimpleCookie
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from jobrunner import clock
@@ -21,30 +22,31 @@ _MOST_SESSIONS = 100
 _OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-class Standalone:
-    """Answers to these names of this host only, and knows its visitor by a cookie.
-
-    The cookie is given for a token that is good for one time. ``announce`` is told each new token: the first one, and
-    the next one when a browser has used it. ``prefix`` is the path that a proxy in front may leave before ours.
+class Place(NamedTuple):
+    """Where the page is: its port, the names that it answers to beside those of this host, and ``prefix``, the path
+    that a proxy in front may leave before ours.
     """
 
-    def __init__(
-        self,
-        web: Web,
-        visitor: Visitor,
-        announce: Callable[[str], None],
-        *,
-        port: int,
-        names: Collection[str] = (),
-        prefix: str = "",
-    ) -> None:
+    port: int
+    names: Collection[str] = ()
+    prefix: str = ""
+
+
+class Standalone:
+    """Answers to the names of its place only, and knows its visitor by a cookie.
+
+    The cookie is given for a token that is good for one time. ``announce`` is told each new token: the first one, and
+    the next one when a browser has used it.
+    """
+
+    def __init__(self, web: Web, visitor: Visitor, announce: Callable[[str], None], place: Place) -> None:
         self._web = web
         self._visitor = visitor
         self._announce = announce
-        self._names = {name.lower() for name in (*_OWN_NAMES, *names)}
-        self._prefix = prefix.rstrip("/")
+        self._names = {name.lower() for name in (*_OWN_NAMES, *place.names)}
+        self._prefix = place.prefix.rstrip("/")
         # Cookies are those of a host, whatever its port.
-        self._cookie = f"jobrunner_{port}"
+        self._cookie = f"jobrunner_{place.port}"
         self._token = ""
         self._sessions: dict[bytes, float] = {}
         self._renew()

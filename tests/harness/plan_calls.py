@@ -27,7 +27,6 @@ from jobrunner.store import (
     enqueue_many,
     expansion,
     expiries,
-    explain,
     finalize,
     findings,
     holding,
@@ -48,6 +47,7 @@ from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.explain import subjects
 from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
 from jobrunner.store.schema import job_definitions, job_runs
@@ -292,19 +292,19 @@ OLD: dict[str, Call] = {
 }
 # What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
 ASKED: dict[str, Call] = {
-    "explain.oldest_due": explain.oldest_due,
-    "explain.explain": lambda connection: explain.explain(connection, str(waiting_run(connection))),
-    "explain.explain_type": lambda connection: explain.explain_type(connection, "known"),
-    "explain.explain_type of a limited type": lambda connection: explain.explain_type(connection, "keyed"),
+    "explain.subjects.oldest_due": subjects.oldest_due,
+    "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
+    "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
+    "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
 }
 PEOPLE = {
     **dict.fromkeys(
         (
-            "explain_hosts.look",
-            "explain_queue.forecast",
-            "explain_queue.limit_in_the_way",
-            "explain_runs.explain_run",
-            "explain_schedules.explain_schedule",
+            "explain.hosts.look",
+            "explain.queue.forecast",
+            "explain.queue.limit_in_the_way",
+            "explain.runs.explain_run",
+            "explain.schedules.explain_schedule",
         ),
         "what explain calls",
     ),

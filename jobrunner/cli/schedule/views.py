@@ -21,8 +21,8 @@ from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.store import definitions
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import DefinitionEvent, ListedRun, ShownDefinition
-from jobrunner.store.explain_schedules import explain_schedule
-from jobrunner.store.explanation import Explanation
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.explain.schedules import explain_schedule
 from jobrunner.store.schedules import definition_of
 from jobrunner.text import whole_number
 from jobrunner.worker import expansion

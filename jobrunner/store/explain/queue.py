@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Float, Text, and_, bindparam, func, litera
 from jobrunner.rates import parse_rate
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import key_of, later, now
-from jobrunner.store.explanation import Forecast
+from jobrunner.store.explain.explanation import Forecast
 from jobrunner.store.schema import job_gates, job_limits, job_runs, job_tallies
 from jobrunner.store.statement import Row
 from jobrunner.store.views import job_claimable, job_gated

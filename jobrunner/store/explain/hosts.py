@@ -13,7 +13,7 @@ from jobrunner.model import FIRST_INSTANT, TickKind
 from jobrunner.store import pauses
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import UtcTime, later, now
-from jobrunner.store.explanation import HostView, ago
+from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
 from jobrunner.store.schema import job_hosts, job_runs, job_ticks
 from jobrunner.store.statement import Row

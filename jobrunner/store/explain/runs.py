@@ -10,12 +10,13 @@ from typing import Any
 from sqlalchemy import Boolean, ColumnElement, literal_column, select
 
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
-from jobrunner.store import explain_hosts, explain_queue
 from jobrunner.store.conditions import CLAIM
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import ddl_words, now
-from jobrunner.store.explain_hosts import Hosts
-from jobrunner.store.explanation import Explanation, HostView, ago
+from jobrunner.store.explain import hosts as tick_hosts
+from jobrunner.store.explain import queue
+from jobrunner.store.explain.explanation import Explanation, HostView, ago
+from jobrunner.store.explain.hosts import Hosts
 from jobrunner.store.namespace import MARK
 from jobrunner.store.schema import job_effects, job_events, job_parents, job_runs
 from jobrunner.store.statement import Row
@@ -53,7 +54,7 @@ def explain_run(connection: Connection, run_id: int) -> Explanation | None:
     found = _read(connection, run_id)
     if found is None:
         return None
-    asked = _Asked(connection, found, explain_hosts.look(connection))
+    asked = _Asked(connection, found, tick_hosts.look(connection))
     if found.status == Status.RUNNING:
         return _running(asked)
     if not found.is_waiting:
@@ -220,7 +221,7 @@ def _paused(asked: _Asked) -> Explanation:
     if not asked.run.is_all_unpaused:
         what, words, of = "everything", "--all", "all"
     found = asked.hosts.pause(of, asked.run.job_type if of == "type" else "")
-    by = "" if found is None else f" for {asked.since(found.paused_at)}{explain_hosts.why(found)}"
+    by = "" if found is None else f" for {asked.since(found.paused_at)}{tick_hosts.why(found)}"
     since = None if found is None else found.paused_at
     return asked.say("paused", f"waits: {what} is paused{by}.", f"jobrunner resume {words}", paused_at=since)
 
@@ -228,7 +229,7 @@ def _paused(asked: _Asked) -> Explanation:
 def _stopped(asked: _Asked, sentence: str, **facts: Any) -> Explanation:
     newest = asked.hosts.newest
     where = None if newest is None else newest.host
-    said = f"{sentence} But ticks have stopped: {explain_hosts.last_tick(asked.hosts)}."
+    said = f"{sentence} But ticks have stopped: {tick_hosts.last_tick(asked.hosts)}."
     facts |= {
         "last_tick_at": None if newest is None else newest.started_at,
         "last_tick_host": where,
@@ -274,9 +275,9 @@ def _full(asked: _Asked, able: list[HostView]) -> Explanation:
 
 def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:
     run = asked.run
-    if (limit := explain_queue.limit_in_the_way(asked.connection, run)) is not None:
+    if (limit := queue.limit_in_the_way(asked.connection, run)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
-    forecast = explain_queue.forecast(asked.connection, run)
+    forecast = queue.forecast(asked.connection, run)
     hosts = ", ".join(sorted({view.host for view in free}))
     says = [view.host for view in free if view.knows]
     lone = " It starts alone in its tick, because its lease expired twice." * (

@@ -10,11 +10,11 @@ from dataclasses import replace
 from sqlalchemy import func, literal_column, select
 
 from jobrunner.errors import NotFoundError
-from jobrunner.store import explain_hosts
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain_runs import explain_run
-from jobrunner.store.explain_schedules import explain_schedule
-from jobrunner.store.explanation import Explanation
+from jobrunner.store.explain import hosts as tick_hosts
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.explain.runs import explain_run
+from jobrunner.store.explain.schedules import explain_schedule
 from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs
 from jobrunner.store.statements.backpressure import WAITING
 from jobrunner.store.views import job_claimable
@@ -57,7 +57,7 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
     running = connection.execute(
         select(func.count()).select_from(job_runs).where(of_type, columns.status == literal_column("'running'"))
     ).scalar_one()
-    hosts = explain_hosts.look(connection)
+    hosts = tick_hosts.look(connection)
     views = hosts.views(job_type)
     if first is None:
         if not running and not any(job_type in report.can_run for report in hosts.reports.values()):
@@ -87,7 +87,7 @@ def _unknown(connection: Connection, subject: str) -> NotFoundError:
     names = set(
         connection.execute(select(job_definitions.c.name).where(job_definitions.c.removed_at.is_(None))).scalars()
     )
-    for report in explain_hosts.look(connection).reports.values():
+    for report in tick_hosts.look(connection).reports.values():
         names |= report.can_run.keys()
     near = nearest(subject, names)
     meant = "" if near is None else f"; did you mean {near!r}?"

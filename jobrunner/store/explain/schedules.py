@@ -9,11 +9,12 @@ from typing import Any
 from sqlalchemy import func, select
 
 from jobrunner.schedules.slot_plan import NEVER_AGAIN
-from jobrunner.store import explain_hosts, obstacles
+from jobrunner.store import obstacles
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
-from jobrunner.store.explain_runs import explain_run
-from jobrunner.store.explanation import Explanation, ago
+from jobrunner.store.explain import hosts as tick_hosts
+from jobrunner.store.explain.explanation import Explanation, ago
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_events, job_runs
 from jobrunner.store.statement import Row
@@ -75,9 +76,9 @@ def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
         sentence = f"gives its slots no run before run {blocking} has ended (overlap {row.overlap})."
         told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking)
         return told if found is None else replace(told, notes=(found.sentence,), forecast=found.forecast)
-    hosts = explain_hosts.look(connection)
+    hosts = tick_hosts.look(connection)
     if hosts.have_stopped:
-        sentence = f"makes no runs, because ticks have stopped: {explain_hosts.last_tick(hosts)}."
+        sentence = f"makes no runs, because ticks have stopped: {tick_hosts.last_tick(hosts)}."
         where = None if hosts.newest is None else hosts.newest.host
         return _say(row, "ticks_stopped", sentence, "jobrunner tick", last_tick_host=where, next_run_at=row.next_run_at)
     if row.next_run_at is None or row.next_run_at <= at:

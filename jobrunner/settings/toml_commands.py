@@ -1,0 +1,191 @@
+"""Reads a command of ``jobrunner.toml``: a table [jobs.NAME] that says what to start, with its policy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jobrunner import backoff as backoffs
+from jobrunner.backoff import Backoff
+from jobrunner.errors import ConfigurationError, JobrunnerError
+from jobrunner.jobs import commands
+from jobrunner.jobs.commands import Command
+from jobrunner.jobs.policy import make_policy
+from jobrunner.settings.toml_reader import TableReader, nearest_of
+
+_POLICY_KEYS: dict[str, type[Any]] = {
+    "max_attempts": int,
+    "concurrency": int,
+    "max_waiting": int,
+    "when_full": str,
+    "on_stop": str,
+    "key_scope": str,
+    "max_running": int,
+    "rate": str,
+    "burst": int,
+    "max_running_per_key": int,
+    "rate_per_key": str,
+    "burst_per_key": int,
+}
+_SHAPES: dict[str, tuple[Callable[..., Backoff], tuple[str, ...]]] = {
+    "exponential": (backoffs.exponential, ("cap", "factor", "jitter")),
+    "fixed": (backoffs.fixed, ("jitter",)),
+    "waits": (backoffs.waits, ("jitter",)),
+    "polynomial": (backoffs.polynomial, ("cap", "power", "jitter")),
+}
+
+
+def command_of(name: str, reader: TableReader, folder: Path) -> Command:
+    """The command of a table. ``folder`` is that of the file. Raises ConfigurationError with the key."""
+    argv = _argv(reader)
+    success = _codes(reader, "success_codes")
+    success = frozenset({0}) if success is None else success
+    retry, discard = _codes(reader, "retry_codes"), _codes(reader, "discard_codes")
+    _check_disjoint(reader, {"success_codes": success, "retry_codes": retry, "discard_codes": discard})
+    return Command(
+        policy=_policy(name, reader),
+        argv=argv,
+        cwd=folder / _path(reader, "cwd"),
+        env=_env(reader),
+        pass_env=tuple(reader.take_list("pass_env", str) or ()),
+        success_codes=success,
+        retry_codes=retry,
+        discard_codes=discard or frozenset(),
+        stdin=reader.take("stdin", str),
+    )
+
+
+def _argv(reader: TableReader) -> tuple[str, ...]:
+    is_shell = reader.take("shell", bool) or False
+    command = reader.take_any("command")
+    if command is None:
+        raise reader.wrong("command", 'is missing; write it as a list, e.g. command = ["pg_dump", "app"]')
+    if is_shell:
+        return _shell_line(reader, command)
+    if isinstance(command, str):
+        raise reader.wrong("command", "is text; write it as a list of arguments, or say shell = true")
+    if not isinstance(command, list) or not command or not all(isinstance(each, str) for each in command):
+        raise reader.wrong("command", "must be a list of texts, the program first")
+    for argument in command:
+        _check_text(reader, "command", argument)
+        try:
+            commands.check_argument(argument)
+        except ConfigurationError as error:
+            raise reader.wrong("command", error) from None
+    if not command[0] or command[0].startswith("{"):
+        raise reader.wrong("command", "must begin with the program, which cannot be a placeholder")
+    return tuple(command)
+
+
+def _shell_line(reader: TableReader, command: object) -> tuple[str, ...]:
+    if not isinstance(command, str) or not command.strip():
+        raise reader.wrong("command", "must be one text with shell = true; a list of arguments needs no shell")
+    _check_text(reader, "command", command)
+    if asked := commands.placeholders_in(command):
+        raise reader.wrong(
+            "command",
+            f"{{{asked[0]}}} is not filled in for a shell, because a payload would be run as code; use"
+            ' "$JOBRUNNER_RUN_ID" and the like, and read the payload from standard input',
+        )
+    return (commands.SHELL, "-c", command)
+
+
+def _policy(name: str, reader: TableReader) -> Any:
+    options: dict[str, Any] = {}
+    for key, kind in _POLICY_KEYS.items():
+        if (value := reader.take(key, kind)) is not None:
+            options[key] = value
+    if (names := reader.take_any("concurrency_key")) is not None:
+        options["concurrency_key"] = names
+    for key in ("timeout", "kill_after", "key_window"):
+        if (value := reader.take_any(key)) is not None:
+            options[key] = _duration(reader, key, value)
+    if (spec := reader.take_any("backoff")) is not None:
+        options["backoff"] = _backoff(name, reader, spec)
+    try:
+        return make_policy(name, **options)
+    except JobrunnerError as error:
+        raise ConfigurationError(f"jobs.{name}: {error}") from None
+
+
+def _duration(reader: TableReader, key: str, value: object) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise reader.wrong(key, 'must be a duration such as "90s" or "15m", or a number of seconds')
+    try:
+        # Checked here, where the key is known.
+        options: dict[str, Any] = {key: value}
+        make_policy("x", **options)
+    except JobrunnerError as error:
+        raise reader.wrong(key, error) from None
+    return value
+
+
+def _backoff(name: str, reader: TableReader, spec: object) -> Backoff:
+    if not isinstance(spec, dict):
+        raise reader.wrong("backoff", 'must be a table such as { exponential = "1m", cap = "30m" } or { fixed = "5m" }')
+    named = [shape for shape in _SHAPES if shape in spec]
+    if not named and spec:
+        key = next(iter(spec))
+        raise reader.wrong("backoff", f"{key!r} is not a shape; {nearest_of(key, list(_SHAPES))}")
+    if len(named) != 1:
+        raise reader.wrong("backoff", f"names {len(named)} shapes; it needs one of: {', '.join(_SHAPES)}")
+    (shape,) = named
+    make, keys = _SHAPES[shape]
+    table = TableReader(f"jobs.{name}.backoff", spec)
+    base = table.take_any(shape)
+    if isinstance(base, list) and shape != "waits":
+        raise table.wrong(shape, "must be one duration; a list belongs to waits")
+    options = {key: value for key in keys if (value := _option(table, key)) is not None}
+    table.close()
+    try:
+        return make(*(base if isinstance(base, list) else [base]), **options)
+    except JobrunnerError as error:
+        raise reader.wrong("backoff", error) from None
+
+
+def _option(table: TableReader, key: str) -> Any:
+    value = table.take_any(key)
+    if value is not None and key != "cap" and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise table.wrong(key, "must be a number")
+    return value
+
+
+def _codes(reader: TableReader, key: str) -> frozenset[int] | None:
+    codes = reader.take_list(key, int)
+    for code in codes or ():
+        if not 0 <= code <= 255:
+            raise reader.wrong(key, f"{code} is not an exit status; they lie between 0 and 255")
+    return None if codes is None else frozenset(codes)
+
+
+def _check_disjoint(reader: TableReader, codes: Mapping[str, frozenset[int] | None]) -> None:
+    seen: dict[int, str] = {}
+    for key, each in codes.items():
+        for code in sorted(each or ()):
+            if code in seen:
+                raise reader.wrong(key, f"{code} is also one of {seen[code]}; a code can be in one list only")
+            seen[code] = key
+
+
+def _path(reader: TableReader, key: str) -> str:
+    path = reader.take(key, str) or "."
+    _check_text(reader, key, path)
+    # The file is UTF-8, and the path must have the same bytes in every locale.
+    return os.fsdecode(path.encode())
+
+
+def _env(reader: TableReader) -> dict[str, str]:
+    env: dict[str, Any] = reader.take("env", dict) or {}
+    for name, value in env.items():
+        if not isinstance(value, str):
+            raise reader.wrong(f"env.{name}", f'must be text; write {name} = "…"')
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            raise reader.wrong(f"env.{name}", "cannot be an environment variable")
+    return env
+
+
+def _check_text(reader: TableReader, key: str, text: str) -> None:
+    if "\0" in text:
+        raise reader.wrong(key, "contains a NUL character, which cannot be passed to a program")
