@@ -9,6 +9,7 @@ import pytest
 import jobrunner as package
 from harness import App, Commands, Database, sqlite_only, wait_for
 from harness.commands import COMMAND
+from harness.help_texts import listed_commands
 
 pytestmark = sqlite_only
 
@@ -87,8 +88,7 @@ def test_every_command_has_help(jobrunner: Commands, command: str, words: list[s
 
 
 def test_help_of_the_whole_lists_every_command(jobrunner: Commands) -> None:
-    text = jobrunner("--help", env=NO_DATABASE).stdout
-    listed = [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line.strip()]
+    listed = listed_commands(jobrunner("--help", env=NO_DATABASE).stdout)
     assert sorted(listed) == sorted(command for command in OPTIONS if " " not in command)
 
 

@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from harness import App, Commands, Database, handlers_rows, pages, typed_jobs
+from harness.help_texts import listed_commands
 from jobrunner import Context, errors, lifecycle
 from jobrunner.application import registry
 from jobrunner.application.enqueueing import Enqueued
@@ -284,7 +285,7 @@ def test_reference_of_the_command_line_has_every_command_with_every_option():
 @cache
 def all_commands() -> list[str]:
     def listed(*group: str) -> list[str]:
-        return re.findall(r"^  (\w+) ", help_of(*group).split("Commands:")[1], re.MULTILINE)
+        return listed_commands(help_of(*group))
 
     groups = ("effects", "schedule")
     return [*(set(listed()) - set(groups)), *(f"{group} {each}" for group in groups for each in listed(group))]
@@ -318,7 +319,7 @@ def check_exists(typed: str) -> None:
 
 
 def test_every_schedule_command_and_every_option_of_its_slots_is_in_the_page():
-    commands = re.findall(r"^  (\w+) ", help_of("schedule").split("Commands:")[1], re.MULTILINE)
+    commands = listed_commands(help_of("schedule"))
     assert {"add", "edit", "backfill"} <= set(commands)
     table = re.findall(r"^\| `jobrunner schedule (\w+)` \|", SCHEDULES, re.MULTILINE)
     assert sorted(table) == sorted(commands)

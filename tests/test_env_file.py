@@ -11,6 +11,7 @@ import pytest
 
 from harness import App, Commands, Database, sqlite_only
 from harness.commands import COMMAND
+from harness.help_texts import listed_commands
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings.env_file import parse_env
 
@@ -179,12 +180,10 @@ def test_only_the_env_file_of_the_nearest_option_is_read(jobrunner: Commands, en
 def test_every_command_and_subcommand_takes_env_file(jobrunner: Commands, env_file: Path) -> None:
     env_file.write_text("not a pair\n")
     words = {"": ["--version"]}
-    listed = [line.split()[0] for line in jobrunner("--help").stdout.split("Commands:\n")[1].splitlines() if line]
-    for command in listed:
+    for command in listed_commands(jobrunner("--help").stdout):
         text = jobrunner(command, "--help").stdout
         words[command] = []
-        below = text.split("Commands:\n")[1] if "Commands:\n" in text else ""
-        words |= {f"{command} {line.split()[0]}": [] for line in below.splitlines() if line.strip()}
+        words |= {f"{command} {below}": [] for below in listed_commands(text)}
     assert {"tick", "schedule", "schedule list"} <= set(words)
     for command in words:
         assert "--env-file PATH" in jobrunner(*command.split(), "--help").stdout, command

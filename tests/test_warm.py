@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import App, Commands, SQLiteDatabase, sqlite_only, wait_for
+from harness.help_texts import listed_commands
 from harness.warm import WarmProcess
 
 # At least one call of every command; the ids, instants and places that differ are taken out.
@@ -86,7 +87,7 @@ def test_warm_command_and_script_print_the_same(jobrunner: Commands, database: S
 
 
 def test_every_command_is_compared(jobrunner: Commands) -> None:
-    listed = re.findall(r"^  ([a-z]+) ", jobrunner("--help").stdout.partition("Commands:")[2], re.MULTILINE)
+    listed = listed_commands(jobrunner("--help").stdout)
     # dev and web have no end of their own.
     assert set(listed) - {"dev", "web"} <= {line.split()[0] for line in TABLE if line}
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import click
 
 from jobrunner.cli import options
 from jobrunner.text import nearest
+
+_UNCUT = 1000
+"""Characters. A first sentence is shorter than this, so that click does not cut it."""
 
 
 class SuggestingGroup(click.Group):
@@ -30,11 +34,19 @@ class LazyGroup(SuggestingGroup):
     """Imports only the command that is used, because most calls use one command.
 
     ``modules`` maps the name of each command to its module in this package. The module's ``COMMANDS`` has the command.
+    ``sections`` maps titles to the names that the help lists below them.
     """
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], **keywords: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        modules: Mapping[str, str],
+        sections: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        **keywords: Any,
+    ) -> None:
         super().__init__(*args, **keywords)
         self._modules = modules
+        self._sections = sections or {"Commands": sorted(modules)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in alphabetical order."""
@@ -47,3 +59,11 @@ class LazyGroup(SuggestingGroup):
                 options.add_to_all(command, options.ALL)
                 self.add_command(command)
         return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by section, each with the begin of its help, up to the first full stop or colon."""
+        for title, names in self._sections.items():
+            with formatter.section(title):
+                found = [(name, self.get_command(ctx, name)) for name in names]
+                texts = [(name, each.get_short_help_str(_UNCUT)) for name, each in found if each is not None]
+                formatter.write_dl([(name, text.partition(": ")[0].rstrip(".:")) for name, text in texts])

@@ -35,9 +35,20 @@ _MODULES = {
     **dict.fromkeys(("pause", "resume"), "pause"),
 }
 
+_SECTIONS = {
+    "Work": ("tick", "enqueue", "run", "dev"),
+    "See what happens": ("status", "health", "explain", "runs", "show", "logs", "watch", "errors", "history", "stats"),
+    "Change runs": ("retry", "cancel", "discard", "reschedule", "priority", "pause", "resume", "effects"),
+    "Schedules and job types": ("apply", "schedule", "jobs"),
+    "Set up and keep house": ("migrate", "doctor", "prune", "archive", "metrics", "web", "completion"),
+}
+
 
 @click.group(
-    cls=LazyGroup, modules=_MODULES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    modules=_MODULES,
+    sections=_SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(jobrunner.__version__, message="jobrunner %(version)s")
 def cli() -> None:

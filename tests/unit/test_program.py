@@ -19,8 +19,9 @@ def test_every_command_of_every_module_is_known() -> None:
         assert names == {name for name, module_of in program._MODULES.items() if module_of == module}
 
 
-def test_the_help_lists_every_command_with_its_first_sentence() -> None:
+def test_the_help_lists_every_command_once_in_a_section_with_what_it_does() -> None:
     text = program.cli.get_help(CONTEXT)
+    assert sorted(name for names in program._SECTIONS.values() for name in names) == sorted(program._MODULES)
     for name in program._MODULES:
         command = program.cli.get_command(CONTEXT, name)
         assert command is not None
