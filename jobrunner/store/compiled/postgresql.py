@@ -2458,6 +2458,47 @@ WHERE jobrunner_schema.job_runs.definition_id = given.definition_id AND jobrunne
         {'at': 'instant', 'given': (('id', None),)},
         (),
     ),
+    ('retention.count_old', ('ticks',)): (
+        """SELECT count(*) AS count_1
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.started_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s))""",
+        {},
+        {},
+        (('count', None),),
+    ),
+    ('retention.count_old', ('events',)): (
+        """SELECT count(*) AS count_1
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s))""",
+        {},
+        {},
+        (('count', None),),
+    ),
+    ('retention.count_old_runs', ('every',)): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) GROUP BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('rows', None)),
+    ),
+    ('retention.count_old_runs', ('type',)): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR GROUP BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('rows', None)),
+    ),
+    ('retention.count_old_runs', ('others',)): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS rows
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = %(its_status)s::VARCHAR AND jobrunner_schema.job_runs.finished_at IS NOT NULL AND jobrunner_schema.job_runs.finished_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(types)s::VARCHAR AS JSON)) AS listed(job_type TEXT)) AS types)) GROUP BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {'types': (('job_type', None),)},
+        (('job_type', None), ('rows', None)),
+    ),
     ('retention.delete', ('runs',)): (
         """DELETE FROM jobrunner_schema.job_runs WHERE jobrunner_schema.job_runs.id IN (SELECT given.id
 FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT)) AS given)""",

@@ -2431,6 +2431,47 @@ WHERE job_runs.definition_id = given.definition_id AND job_definitions.id = give
         {'at': 'instant', 'given': (('id', None),)},
         (),
     ),
+    ('retention.count_old', ('ticks',)): (
+        """SELECT count(*) AS count_1
+FROM job_ticks
+WHERE job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (('count', None),),
+    ),
+    ('retention.count_old', ('events',)): (
+        """SELECT count(*) AS count_1
+FROM job_events
+WHERE job_events.at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+        {},
+        {},
+        (('count', None),),
+    ),
+    ('retention.count_old_runs', ('every',)): (
+        """SELECT job_runs.job_type, count(*) AS rows
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) GROUP BY job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('rows', None)),
+    ),
+    ('retention.count_old_runs', ('type',)): (
+        """SELECT job_runs.job_type, count(*) AS rows
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_runs.job_type = :of_type GROUP BY job_runs.job_type""",
+        {},
+        {},
+        (('job_type', None), ('rows', None)),
+    ),
+    ('retention.count_old_runs', ('others',)): (
+        """SELECT job_runs.job_type, count(*) AS rows
+FROM job_runs
+WHERE job_runs.status = :its_status AND job_runs.finished_at IS NOT NULL AND job_runs.finished_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND (job_runs.job_type NOT IN (SELECT types.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:types)) AS types)) GROUP BY job_runs.job_type""",
+        {},
+        {'types': (('job_type', None),)},
+        (('job_type', None), ('rows', None)),
+    ),
     ('retention.delete', ('runs',)): (
         """DELETE FROM job_runs WHERE job_runs.id IN (SELECT given.id
 FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)""",

@@ -20,6 +20,8 @@ VARIANTS = {
     "old": [("ticks",), ("events",), ("notices",)],
     "delete": [(name,) for name in _TABLES],
     "old_runs": [(of,) for of in _OF],
+    "count_old": [("ticks",), ("events",)],
+    "count_old_runs": [(of,) for of in _OF],
 }
 
 
