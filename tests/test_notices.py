@@ -162,7 +162,6 @@ command = ["/does/not/exist"]
     assert found == {("chat", "sent"), ("nobody_yet", None)}
 
 
-@pytest.mark.promise("P8")
 def test_many_ticks_at_once_and_a_kill_tell_each_dead_run_at_most_once_and_say_what_is_lost(
     jobrunner: Commands, app: App, database: Database, web: Web
 ) -> None:
