@@ -99,12 +99,18 @@ command = {command}
     assert (message["event"], message["count"], message["subject"]) == ("dead", 1, "speak: 1 run dead")
     (run,) = message["groups"][0]["runs"]
     assert (run["id"], run["error_type"], run["error"], run["attempts"]) == (run_id, "RuntimeError", "no paper", 1)
-    assert run.keys() == {"id", "attempts", "error_type", "error", "finished_at", "output"}
+    assert run.keys() == {"id", "attempts", "error_type", "error", "finished_at", "output", "explanation"}
+    assert re.fullmatch(rf"Run {run_id} has been dead for .*, after 1 of 1 attempts: .*no paper\.", run["explanation"])
     assert "the last words" in run["output"]
     assert "\x1b" not in message["text"]
     (sent,) = box.mails
     assert (sent["Subject"], sent["To"]) == ("[jobrunner] speak: 1 run dead", "ops@example.com")
-    for part in (f"run {run_id}: RuntimeError: no paper", "the last words", f"jobrunner show {run_id}"):
+    for part in (
+        f"run {run_id}: RuntimeError: no paper",
+        "after 1 of 1 attempts",
+        "the last words",
+        f"jobrunner show {run_id}",
+    ):
         assert part in sent.get_content()
     assert box.logins == [("me", "hunter2")]
     given = json.loads(kept.read_text())

@@ -18,6 +18,7 @@ from jobrunner.worker.context import TickContext
 _NOTE_SECONDS = 1.0
 _ENDS_READ = 2000
 _MOST_TAKEN = 500
+_MOST_EXPLAINED = 20
 _MOST_TRIES = 5
 """Of a message that has certainly not arrived: a mail server may be away for some minutes."""
 
@@ -91,6 +92,7 @@ class _Telling:
         from jobrunner.notify.message import Group, Message
         from jobrunner.notify.sending import send_all
 
+        self._explain(taken)
         grouped: dict[tuple[str, str], list[Notice]] = defaultdict(list)
         for each in taken:
             grouped[each.receiver, each.event].append(each)
@@ -118,6 +120,18 @@ class _Telling:
             self._log(result.message, result.error, "not sent, to be tried again" if again else "not sent")
         self._context.database.hit("notices.sent")
         self._write(partial(notices.settle, owner=self._context.owner.name, ends=ends, unsent=unsent))
+
+    def _explain(self, taken: Sequence[Notice]) -> None:
+        """Add to the first run of each notice the sentence of ``jobrunner explain``."""
+        from jobrunner.store.explain.runs import explain_run
+
+        told = [runs[0] for each in taken[:_MOST_EXPLAINED] if (runs := each.detail.get("runs"))]
+        try:
+            for run in told:
+                found = self._context.database.read(partial(explain_run, run_id=run["id"]))
+                run["explanation"] = None if found is None else found.sentence
+        except Exception as error:  # noqa: BLE001 - a message without the sentence is better than none
+            self._context.log.error("notices", result="not explained", error=first_line_of(error))
 
     def _log(self, message: Any, error: str | None, result: str) -> None:
         fields = {"hook": message.event, "receiver": message.receiver, "runs": message.runs}

@@ -125,12 +125,12 @@ def _ended(asked: _Asked) -> Explanation:
         by = "" if who is None else f" by {who.actor}{_why(who)}"
         return asked.say("cancelled", f"was cancelled {since} ago{by}.", retry, **facts)
     if run.error_type == "start_deadline":
-        sentence = f"is dead since {since}: {run.last_error}."
+        sentence = f"has been dead for {since}: {run.last_error}."
         return asked.say("start_deadline", sentence, retry, start_deadline_at=run.start_deadline_at, **facts)
     if run.error_type == "discarded":
         by = "" if who is None else f" by {who.actor}"
         return asked.say("discarded", f"was given up {since} ago{by}: {run.last_error}.", retry, **facts)
-    sentence = f"is dead since {since}, after {run.attempts} of {run.max_attempts} attempts: {error}."
+    sentence = f"has been dead for {since}, after {run.attempts} of {run.max_attempts} attempts: {error}."
     return asked.say("dead", sentence, retry, max_attempts=run.max_attempts, **facts)
 
 
