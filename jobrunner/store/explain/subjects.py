@@ -51,9 +51,11 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
     columns = job_runs.c
     of_type = columns.job_type == job_type
     waiting = select(columns.id).where(of_type, WAITING)
-    first = connection.execute(
-        waiting.order_by(columns.turn_at, columns.run_at, columns.id).limit(1)
-    ).scalar_one_or_none()
+    first = None
+    # In the order of the index. Runs behind gates come after the others.
+    for condition in (columns.gate == literal_column("''"), columns.gate > literal_column("''")):
+        ordered = waiting.where(condition).order_by(columns.gate, columns.turn_at, columns.run_at, columns.id)
+        first = first or connection.execute(ordered.limit(1)).scalar_one_or_none()
     running = connection.execute(
         select(func.count()).select_from(job_runs).where(of_type, columns.status == literal_column("'running'"))
     ).scalar_one()
