@@ -28,7 +28,10 @@ def explain(subject: str, as_json: bool) -> None:
     render.line(found.sentence)
     for note in found.notes:
         render.line(note)
-    shown = {name.replace("_", " "): value for name, value in found.facts.items() if value is not None}
+    # "at least" is said only where it holds.
+    shown = {
+        name.replace("_", " "): value for name, value in found.facts.items() if value is not None and value is not False
+    }
     if found.forecast is not None and found.forecast.in_front:
         shown["forecast"] = found.forecast
     click.echo("\nfacts")

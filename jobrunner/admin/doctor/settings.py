@@ -15,7 +15,7 @@ from jobrunner.settings import config as settings
 from jobrunner.settings.config import Config
 from jobrunner.store.location import locate
 
-_NO_SETTINGS = ("file", "commands", "keep", "imports")
+_NO_SETTINGS = ("file", "commands", "keep", "imports", "notify")
 _SECRET = re.compile("password|secret|token|credential", re.IGNORECASE)
 _URL = re.compile(r"([\w+.-]+://)(?:[^/@\s]*@)?([^/\s?#]*)\S*")
 
@@ -44,6 +44,9 @@ def listed(config: Config, origins: Mapping[str, str], env_file: EnvFile) -> lis
         found.append(Setting("env_file", str(env_file.path), "--env-file or JOBRUNNER_ENV_FILE"))
     if config.file is not None:
         found.append(Setting("config", str(config.file), "--config, JOBRUNNER_CONFIG or JOBRUNNER_APP_DIR"))
+    if config.notify is not None:
+        # Not more: a command or a URL may hold what is secret.
+        found.append(Setting("notify", f"receivers {_text(sorted(config.notify.receivers))}", f"{config.file}: notify"))
     for name, value in _values(config):
         origin = origins.get(name, "default")
         if name == "database_url":

@@ -64,7 +64,7 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
     if first is None:
         if not running and not any(job_type in report.can_run for report in hosts.reports.values()):
             return None
-        sentence = f"No run of {job_type} waits; {running} are running."
+        sentence = f"No run of {job_type} waits; {_are(running, 'running')}."
         return Explanation(
             f"type {job_type}", "nothing_waits", sentence, {"job_type": job_type, "running": running}, hosts=views
         )
@@ -74,15 +74,20 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
     counted = connection.execute(
         select(func.count()).select_from(waiting.limit(_MOST_COUNTED + 1).subquery())
     ).scalar_one()
-    count = f"more than {_MOST_COUNTED}" if counted > _MOST_COUNTED else str(counted)
+    count = f"More than {_MOST_COUNTED}" if counted > _MOST_COUNTED else str(counted)
+    waiting_runs = f"1 run of {job_type} waits" if counted == 1 else f"{count} runs of {job_type} wait"
     facts = {"waiting": min(counted, _MOST_COUNTED), "at_least": counted > _MOST_COUNTED, "running": running}
     return replace(
         found,
         subject=f"type {job_type}",
-        sentence=f"{count} runs of {job_type} wait, and {running} are running. {found.sentence}",
+        sentence=f"{waiting_runs}, and {_are(running, 'running')}. {found.sentence}",
         facts={**found.facts, **facts},
         hosts=found.hosts or views,
     )
+
+
+def _are(count: int, what: str) -> str:
+    return f"{count} {'is' if count == 1 else 'are'} {what}"
 
 
 def _unknown(connection: Connection, subject: str) -> NotFoundError:
