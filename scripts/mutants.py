@@ -284,9 +284,11 @@ MUTATIONS = (
     Mutation(
         "prune of runs that are not finished",
         f"{STATEMENTS}/retention.py",
-        'columns.status == bindparam("its_status", type_=columns.status.type),\n'
+        "select(columns.id, columns.job_type, columns.finished_at)\n        .where(\n"
+        '            columns.status == bindparam("its_status", type_=columns.status.type),\n'
         "            columns.finished_at.is_not(None),\n            columns.finished_at < _before(),\n",
-        'bindparam("its_status") != "",\n            columns.created_at < _before(),\n',
+        "select(columns.id, columns.job_type, columns.finished_at)\n        .where(\n"
+        '            bindparam("its_status") != "",\n            columns.created_at < _before(),\n',
         ["tests/test_retention.py::test_a_run_that_is_not_finished_is_never_deleted"],
     ),
     Mutation(

@@ -172,7 +172,7 @@ def test_disk_that_fills_during_a_run_loses_no_run(
         dd if=/dev/zero of="{disk}/more" bs=1k 2>/dev/null
         for words in "enqueue echo" "schedule list" migrate; do "$1" $words; echo "$words: $?"; done
         rm "{disk}/ballast" "{disk}/more"
-        until "$1" show 1 --json | grep -q lease_expired; do "$1" tick || exit; done
+        until "$1" show 1 --json | grep -q "error_type.: .lease_expired"; do "$1" tick || exit; done
         "$1" enqueue echo && "$1" retry 1 && "$1" tick && cp "{disk}/jobrunner.db" "{database.path}"
     """
     env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{disk}/jobrunner.db", "JOBRUNNER_LEASE": "3s"}

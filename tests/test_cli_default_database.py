@@ -71,7 +71,7 @@ def test_default_database_is_created_private_and_reported(home: Home) -> None:
 
 
 # These make what does not exist yet; every other command is given a database.
-CREATING = ("tick", "enqueue", "schedule add", "apply")
+CREATING = ("tick", "enqueue", "run", "schedule add", "apply")
 
 
 def test_no_other_command_creates_the_default_database(home: Home) -> None:

@@ -42,16 +42,16 @@ def test_the_application_folder_is_first_on_the_import_path_and_the_current_one_
 
         @job("paths")
         def paths(ctx: Context):
-            import colorsys
-            return {"path": sys.path, "stdlib": colorsys.__file__, "folder": os.getcwd()}
+            import tabnanny
+            return {"path": sys.path, "stdlib": tabnanny.__file__, "folder": os.getcwd()}
     """)
-    app.write("colorsys", "")
-    (here / "colorsys.py").write_text("raise SystemExit('the current folder was searched')")
+    app.write("tabnanny", "")
+    (here / "tabnanny.py").write_text("raise SystemExit('the current folder was searched')")
     run_id = jobrunner.enqueue("paths")
     jobrunner.tick(cwd=here)
     result = jobrunner.show(run_id)["result"]
     assert result["path"][0] == str(app.folder)
-    assert result["stdlib"] == str(app.folder / "colorsys.py")
+    assert result["stdlib"] == str(app.folder / "tabnanny.py")
     assert not {"", ".", str(here), result["folder"]} & set(result["path"])
 
 

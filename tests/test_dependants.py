@@ -15,7 +15,7 @@ from harness.plan_calls import KEPT
 from harness.stores import opening
 from jobrunner.errors import NotFoundError, UsageError
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Policy
+from jobrunner.model import Actor, Policy
 from jobrunner.store import admin, dependants, retention, ticks
 from jobrunner.store.database import Database as Store
 from jobrunner.store.dependants import Followed
@@ -94,13 +94,13 @@ def test_a_failed_parent_cancels_or_releases_as_was_said(
         ]
         assert database.query("SELECT * FROM job_parents") == []
         # A person looks at it, and wants both.
-        store.write(lambda connection: admin.retry(connection, child, "me"))
+        store.write(lambda connection: admin.retry(connection, child, Actor("me")))
         assert claimable(store) == {child}
 
 
 def fail(store: Store, database: Database, parent: int, how: str) -> None:
     if how == "cancelled":
-        store.write(lambda connection: admin.cancel(connection, parent, "me"))
+        store.write(lambda connection: admin.cancel(connection, parent, Actor("me")))
     elif how == "dead":
         end(store, claim_all(store, "a", KNOWN), DEAD)
     else:
@@ -119,7 +119,7 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
     held = {lease.run_id: lease for lease in claim_all(store, "a", KNOWN)}
     end(store, [held[dead]], DEAD)
     end(store, [held[fine]])
-    store.write(lambda connection: admin.retry(connection, dead, "me"))
+    store.write(lambda connection: admin.retry(connection, dead, Actor("me")))
     follow(store)
     assert status_of(database, child) == "cancelled"
     assert run_of(database, attach(store, late, fine))["gate"] == ""
@@ -133,7 +133,7 @@ def test_what_a_parent_ended_as_counts_after_it_was_retried_and_pruned(store: St
 def test_a_run_that_was_cancelled_and_pruned_is_no_work_when_its_parent_ends(store: Store, database: Database) -> None:
     parent, child = insert_runs(database, 2)
     attach(store, child, parent)
-    store.write(lambda connection: admin.cancel(connection, child, "me"))
+    store.write(lambda connection: admin.cancel(connection, child, Actor("me")))
     database.execute("DELETE FROM job_runs WHERE id = ?", [child])
     end(store, claim_all(store, "a", KNOWN))
     assert is_due(store)

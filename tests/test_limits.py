@@ -17,7 +17,7 @@ from harness.plan_calls import KEPT, KNOWN, request
 from harness.stores import opening
 from jobrunner import clock
 from jobrunner.lifecycle import AttemptResult, Outcome
-from jobrunner.model import Limits, Owner, Policy
+from jobrunner.model import Actor, Limits, Owner, Policy
 from jobrunner.rates import parse_rate
 from jobrunner.store import admin, claims, expiries, limits, queries, retention, ticks
 from jobrunner.store.claims import Claim
@@ -141,11 +141,11 @@ def test_a_run_of_a_limited_type_is_never_lost_on_its_way_back(store: Store, dat
         held = claim_all(store, "a", *policies)
         waiting = [run_id for run_id in behind if status_of(database, run_id) == "queued"]
         for run_id in waiting:
-            assert store.write(lambda connection, run_id=run_id: admin.cancel(connection, run_id, "me")).applied  # type: ignore[misc]
+            assert store.write(lambda connection, run_id=run_id: admin.cancel(connection, run_id, Actor("me"))).applied  # type: ignore[misc]
         end(store, held)
         store.write(lambda connection: retention.prune(connection, dict.fromkeys(KEPT, timedelta(days=9))))
         for run_id in waiting:
-            assert store.write(lambda connection, run_id=run_id: admin.retry(connection, run_id, "me")).applied  # type: ignore[misc]
+            assert store.write(lambda connection, run_id=run_id: admin.retry(connection, run_id, Actor("me"))).applied  # type: ignore[misc]
     else:
         claim_all(store, "a", *policies)
         send_back(store, database, how)
@@ -172,7 +172,9 @@ def send_back(store: Store, database: Database, how: str) -> None:
         end(store, held, AttemptResult(outcome, wait=timedelta(0)))
     if how == "dead and retried":
         for lease in held:
-            assert store.write(lambda connection, lease=lease: admin.retry(connection, lease.run_id, "me")).applied  # type: ignore[misc]
+            assert store.write(
+                lambda connection, lease=lease: admin.retry(connection, lease.run_id, Actor("me"))
+            ).applied  # type: ignore[misc]
     database.execute("UPDATE job_runs SET run_at = ? WHERE status = 'failed'", [database.now()])
 
 

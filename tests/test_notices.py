@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, pages
 from harness.handlers_rows import queue, run_of
 from harness.invariants import insert_runs, read_log
 from harness.pages import ROOT
@@ -334,7 +334,8 @@ def blocked(database: Database, run_at: datetime) -> None:
 
 def test_page_has_every_key_and_its_example_is_read(app: App) -> None:
     page = (ROOT / "docs" / "notifications.md").read_text()
-    example, with_pings = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    name = "tests/test_notices.py::test_page_has_every_key_and_its_example_is_read"
+    example, shown, with_pings = (block.text for block in pages.checked_by(name))
     configure(app, with_pings, "")
     read = config.load({"JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))}).notify
     assert read is not None
@@ -359,7 +360,6 @@ def test_page_has_every_key_and_its_example_is_read(app: App) -> None:
         keys = [key for key in keys if key not in ("url", "smtp_password", "ping", "tick_ping")]
         missing = [key for key in keys if not re.search(rf"\b{key}\b|\[notify\.{key}\.", page)]
         assert not missing
-    (shown,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     run = json.loads(shown)["groups"][0]["runs"][0]
     made = Message("a", "dead", [Group("t", "", 1, {"runs": [run]})], [1], "host", "db").data()
     assert made.keys() == json.loads(shown).keys()

@@ -87,7 +87,7 @@ AN_HOUR_OFF = '''
             return real.utcnow() + datetime.timedelta(hours=1)
 
 
-    Late.__name__ = Late.__qualname__ = "datetime"
+    # It keeps its own name: under that of the real class psycopg would take it for that one, and dates for instants.
     Late.__module__ = "datetime"
     datetime.datetime = Late
 '''

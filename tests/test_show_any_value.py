@@ -58,6 +58,7 @@ def found(value: Any) -> State:
         at=NOW, runs={"queued": 1}, runs_at_least=[], due=0, oldest_due_seconds=None, running=[running],
         failing=[FailingRun(**of_type, **ended, next_try_at=NOW)], dead=[dead], schedules=[], unknown_types=[],
         limits=[], running_limits=[], ticks=[tick], uncertain=0, uncertain_effects=[], oldest_due=None, pauses=[],
+        unsent_notices=[],
     )  # fmt: skip
 
 

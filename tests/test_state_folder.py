@@ -34,12 +34,12 @@ def test_state_folder_of_another_user_is_reported_if_leftovers_cannot_be_killed(
         assert done.stderr.startswith("jobrunner: no folder for state is writable and private to this user"), done
         assert (len(done.stderr.splitlines()), str(taken) in done.stderr) == (1, True)
         status = jobrunner("status", env=env).stdout
-        assert "\nstate      no folder for state is writable and private to this user" in status
+        assert "\nWARNING    no folder for state is writable and private to this user" in status
         assert jobrunner("status", "--json", env=env).json()["state_problem"] in done.stderr
     assert list(folder.iterdir()) == []
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'succeeded'") == 3
     assert jobrunner.status()["state_problem"] is None
-    assert "state " not in jobrunner("status").stdout
+    assert "folder for state" not in jobrunner("status").stdout
 
 
 def test_second_state_folder_is_used_if_the_first_is_unusable(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
 from jobrunner.lifecycle import AttemptResult, Outcome
+from jobrunner.model import Actor
 from jobrunner.store import tallies
 from jobrunner.store.admin import cancel, discard
 from jobrunner.store.database import Database as Store
@@ -151,8 +152,8 @@ def test_an_attempt_that_is_committed_after_a_later_one_is_counted(database: Pos
 def test_ends_without_an_attempt_are_counted_too(jobrunner: Commands, database: Database, store: Store) -> None:
     cancelled, discarded = insert_runs(database, 2, run_at=database.now() + HOUR)
     insert_runs(database, 1, start_deadline_at=database.now() - HOUR)
-    store.write(lambda connection: cancel(connection, cancelled, "ada"))
-    store.write(lambda connection: discard(connection, discarded, "ada", "wrong"))
+    store.write(lambda connection: cancel(connection, cancelled, Actor("ada")))
+    store.write(lambda connection: discard(connection, discarded, Actor("ada", "wrong")))
     jobrunner.tick()
     assert counted(store) == {("", "cancelled"): 1, ("", "dead"): 2}
 

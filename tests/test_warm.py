@@ -32,7 +32,7 @@ TABLE = [
     "tick -v",
     "status --json",
     "stats nothing",
-    "metrics",
+    "metrics --help",
     "explain 1",
     "health --only uncertain_effects",
     "effects list",

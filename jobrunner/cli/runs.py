@@ -14,6 +14,7 @@ from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_pa
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.policy import choice
+from jobrunner.lifecycle import Status
 from jobrunner.model import OnFailure, Taken
 from jobrunner.store import dependants, queries
 from jobrunner.store.connection import Connection
@@ -140,7 +141,9 @@ def show(run_id: int, as_json: bool) -> None:
         render.echo_json({**vars(found), "explanation": explanation.brief()})
         return
     hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
-    render.fields({"explanation": explanation.sentence, **_filled(found, hidden)})
+    # What has succeeded needs no explanation.
+    why = {} if found.status == Status.SUCCEEDED else {"explanation": explanation.sentence}
+    render.fields({**why, **_filled(found, hidden)})
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")
         render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")

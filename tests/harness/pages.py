@@ -222,5 +222,6 @@ def normalised(text: str) -> str:
     text = re.sub(r"(?m)^  \S+( +INSTANT +INSTANT)", r"  HOST\1", text)
     text = re.sub(r"(?m)^  (worker|host) +\S+$", r"  \1 HOST", text)
     text = re.sub(r"(INSTANT) +\S+@\S+ ", r"\1 WHO  ", text)
+    text = re.sub(r"(next try in) \w+;", r"\1 DURATION;", text)
     text = text.replace("URL: up to date", "URL: migrated")  # as the tests' PostgreSQL databases are
     return "\n".join(re.sub(r" {2,}", "  ", line).rstrip() for line in text.strip().split("\n"))

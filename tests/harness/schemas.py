@@ -27,9 +27,10 @@ WITH_A_SCHEMA = [
     ["show", "1"],
     ["logs", "1"],
     ["history"],
-    ["watch", "1"],
     ["retry", "1"],
     ["cancel", "1"],
+    # Now it has ended.
+    ["watch", "1"],
     ["cancel", "--all", "--dry-run"],
     ["reschedule", "1", "--run-at", "+1m"],
     ["priority", "1", "1"],
