@@ -1,6 +1,7 @@
 """The testing kit on every kind of connection that an application may have, and the cost of a test with it."""
 
 import asyncio
+import importlib
 import sqlite3
 import subprocess
 import sys
@@ -69,6 +70,8 @@ class Broken(Exception):
 def test_due_handlers_run_in_the_callers_transaction_and_leave_nothing_when_it_is_rolled_back(
     kind: str, database: Database
 ) -> None:
+    # As where Django is imported: an async handler runs in the thread of its connection all the same.
+    importlib.import_module("asgiref.sync")
     database.execute("CREATE TABLE written (n INTEGER)")
     with opened(kind, database) as connection:
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
+from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from jobrunner.application.job import Job
@@ -152,7 +154,8 @@ class Jobs:
         and then raised; with ``raising=False`` it is only written. A handler that raises leaves nothing behind that it
         has written on this connection. Timeouts are not enforced. More than ``limit`` attempts are an AssertionError.
         """
-        return _drain(self, _finish, raising, limit)
+        finish = partial(_finish, on_django=hasattr(self.connection, "ensure_connection"))
+        return _drain(self, finish, raising, limit)
 
     async def drain_async(self, *, raising: bool = True, limit: int = _MOST_ATTEMPTS) -> Drained:
         """As ``drain``, with an asynchronous connection; ``async def`` handlers run in this event loop."""
@@ -249,14 +252,17 @@ def _claim(connection: Connection, owner: Owner) -> ClaimedRun | None:
     return claimed[0] if claimed else None
 
 
-def _finish(coroutine: Any) -> Any:
+def _finish(coroutine: Any, *, on_django: bool) -> Any:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        if (asgiref := sys.modules.get("asgiref.sync")) is None:
+        if not on_django:
             return asyncio.run(coroutine)
+        # Django has it.
+        asgiref: Any = import_module("asgiref.sync")
 
-        # So that what Django does in a thread is done in this one, on the connection of the test.
+        # So that what Django does in a thread is done in this one, on the connection of the test. The handler itself
+        # is in another thread, where a connection of sqlite3 could not be used.
         async def wait() -> Any:
             return await coroutine
 
