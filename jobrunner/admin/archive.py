@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from jobrunner import failpoints
+from jobrunner.effects.files import synchronize_folder
 from jobrunner.errors import JobrunnerError, UsageError
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import archive, tallies
@@ -60,7 +62,7 @@ def write(
             for archived in _read(database, instant, job_types):
                 stream.writelines(map(_line, archived))
                 count += len(archived)
-                report(count)
+                report(len(archived))
             stream.flush()
             os.fsync(stream.fileno())
         failpoints.hit("archive.before_link")
@@ -73,7 +75,7 @@ def write(
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
-    _synchronize(file.parent)
+    synchronize_folder(file.parent)
     failpoints.hit("archive.written")
     return count
 
@@ -82,23 +84,12 @@ def _created(temporary: Path) -> BinaryIO:
     return os.fdopen(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
 
 
-def _synchronize(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _read(database: Database, before: datetime, job_types: Sequence[str]) -> Iterator[list[Archived]]:
     for status in FINISHED:
         after: Position | None = None
         while True:
-            runs, after = database.read(
-                lambda connection, status=status, after=after: archive.read(  # type: ignore[misc]
-                    connection, status, before, job_types, after, _BATCH
-                )
-            )
+            batch = partial(archive.read, status=status, before=before, job_types=job_types, after=after, limit=_BATCH)
+            runs, after = database.read(batch)
             if after is None:
                 break
             yield runs
@@ -122,10 +113,10 @@ def delete(database: Database, file: Path, report: Callable[[int], None]) -> Del
     refused = None
     for archived in _batches(file):
         ended = [Ended(each.run["id"], each.run["status"], each.run["finished_at"]) for each in archived]
-        count, why = database.write(lambda connection, ended=ended: archive.delete(connection, ended))  # type: ignore[misc]
+        count, why = database.write(partial(archive.delete, ended=ended))
         database.hit("archive.deleted")
         deleted, seen, refused = deleted + count, seen + len(ended), refused or why
-        report(seen)
+        report(len(ended))
     return Deleted(deleted, seen - deleted, refused)
 
 
@@ -133,9 +124,9 @@ def restore(database: Database, file: Path, report: Callable[[int], None]) -> tu
     """Put the runs of the file back: how many, and how many were there already."""
     restored = seen = 0
     for archived in _batches(file):
-        restored += database.write(lambda connection, given=archived: archive.restore(connection, given))  # type: ignore[misc]
+        restored += database.write(partial(archive.restore, archived=archived))
         seen += len(archived)
-        report(seen)
+        report(len(archived))
     return restored, seen - restored
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -80,23 +79,21 @@ def archive(
         raise click.UsageError("--type and --keep belong to --before")
     database = session.open_database(environment.load(), for_many_rows=True)
     if restore:
-        restored, others = archives.restore(database, file, _report)
+        with render.progress(None, "runs") as report:
+            restored, others = archives.restore(database, file, report)
         render.done(f"restored {restored} runs; {others} were there already")
         return
     if before is not None:
-        count = archives.write(database, before, job_types, file.absolute(), _report)
+        with render.progress(None, "runs") as report:
+            count = archives.write(database, before, job_types, file.absolute(), report)
         render.done(f"wrote {count} runs to {file}" if count else "no run to archive; there is no file")
         if keep or not count:
             return
-    deleted = archives.delete(database, file, _report)
+    with render.progress(None, "runs") as report:
+        deleted = archives.delete(database, file, report)
     render.done(f"deleted {deleted.deleted} runs; {deleted.changed} stay or were gone")
     if deleted.refused is not None:
         render.line(f"the database refuses to delete some: {deleted.refused}")
-
-
-def _report(count: int) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{count} runs", nl=False, err=True)
 
 
 COMMANDS = (prune, archive)

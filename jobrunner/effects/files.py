@@ -33,7 +33,7 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, *, key: str) 
         with suppress(OSError):
             temporary.unlink()
         raise NotApplied(f"{target} was not written: {error.strerror}") from error
-    _synchronize_folder(target.parent)
+    synchronize_folder(target.parent)
     return {"path": str(target), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -44,7 +44,8 @@ def _write(file: Path, data: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _synchronize_folder(folder: Path) -> None:
+def synchronize_folder(folder: Path) -> None:
+    """Have the names of a folder written to the disk, such as that of a file that was just made."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -51,7 +51,7 @@ def post_webhook(
     }
     request = urllib.request.Request(url, data, sent, method="POST")  # noqa: S310 - the scheme is checked above
     try:
-        with _opener().open(request, timeout=parse_duration(timeout).total_seconds()) as response:
+        with opener().open(request, timeout=parse_duration(timeout).total_seconds()) as response:
             text = response.read(_MOST_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd")
             return {"status": response.status, "body": text}
     except urllib.error.HTTPError as error:
@@ -60,10 +60,16 @@ def post_webhook(
                 raise NotApplied(f"the server refused it with {error.code} {error.reason}") from error
             raise
     except urllib.error.URLError as error:
-        if isinstance(error.reason, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError):
+        if was_not_connected(error):
             raise NotApplied(f"no connection was made: {error.reason}") from error
         raise
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def was_not_connected(error: urllib.error.URLError) -> bool:
+    """Whether no connection was made, so that the server has certainly not got the request."""
+    return isinstance(error.reason, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError)
+
+
+def opener() -> urllib.request.OpenerDirector:
+    """Sends requests, and follows no redirect: a POST would become a GET."""
     return urllib.request.build_opener(_NoRedirects)

@@ -50,30 +50,24 @@ def _left(ends_at: float) -> float:
 def post(url: str, body: bytes, headers: dict[str, str], timeout: float) -> None:
     """POST to a URL. Raises NotSent or Failed, whose text does not contain the URL: it is a secret."""
     import http.client
-    import socket
-    import ssl
     import urllib.error
     import urllib.request
 
-    class NoRedirects(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *_: Any) -> None:
-            """Follow none: a redirected POST becomes a GET, which tells nothing."""
+    from jobrunner.effects.webhooks import opener, was_not_connected
 
     headers = {"User-Agent": "jobrunner", **headers}
     try:
         if not url.startswith(("https://", "http://")):
             raise ConfigurationError("its URL does not begin with https:// or http://")
         request = urllib.request.Request(url, data=body, headers=headers, method="POST")  # noqa: S310 - http only
-        with urllib.request.build_opener(NoRedirects).open(request, timeout=timeout) as answer:
+        with opener().open(request, timeout=timeout) as answer:
             answer.read(1024)
     except urllib.error.HTTPError as error:
         kind = NotSent if error.code in _TRY_AGAIN else Failed
         error.close()
         raise kind(f"HTTP {error.code}") from None
     except urllib.error.URLError as error:
-        reason = error.reason
-        is_unsent = isinstance(reason, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError)
-        raise (NotSent if is_unsent else Failed)(_reason(reason)) from None
+        raise (NotSent if was_not_connected(error) else Failed)(_reason(error.reason)) from None
     except (OSError, http.client.HTTPException) as error:
         raise Failed(_reason(error)) from None
     except ValueError:

@@ -53,16 +53,16 @@ class CallersTransaction(Connection):
         raise NotImplementedError("the connection is the caller's")
 
     def _run(self, known: Compiled, parameters: Values) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("statements go through the caller's connection")
 
     def _is_gone(self, error: Exception) -> bool:
         return False
 
     def _commit(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError("the caller ends the transaction")
 
     def _rollback(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError("the caller ends the transaction")
 
 
 class _PlainPsycopg(_PsycopgConnection):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, literal_column, select
+from sqlalchemy import ColumnElement, and_, func, select
 
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_gates, job_limits, job_runs
 from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.statements.limits import is_at_work
 from jobrunner.text import iso_instant
 
 
@@ -40,7 +41,7 @@ def running_limits(connection: Connection) -> list[RunningLimit]:
     """The limits of all types that have some."""
     columns = job_limits.c
     of_type = job_runs.c.job_type == columns.job_type
-    counts = {"running": _is_at_work(), "waiting": WAITING}
+    counts = {"running": is_at_work(), "waiting": WAITING}
     found = select(
         *columns_of(RunningLimit, job_limits),
         *(
@@ -51,17 +52,12 @@ def running_limits(connection: Connection) -> list[RunningLimit]:
     return read(connection, RunningLimit, found.order_by(columns.job_type))
 
 
-def _is_at_work() -> ColumnElement[bool]:
-    # The words of the index.
-    return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
-
-
 def reason(connection: Connection, job_type: str, gate: str) -> str | None:
     """Why a run of this type waits behind its gate. None: it is claimed when its turn comes."""
     limits = connection.execute(select(job_limits, now().label("now")).where(job_limits.c.job_type == job_type)).first()
     if limits is None:
         return None
-    of_type = and_(job_runs.c.job_type == job_type, _is_at_work())
+    of_type = and_(job_runs.c.job_type == job_type, is_at_work())
     running = _count(connection, of_type)
     if limits.max_running is not None and running >= limits.max_running:
         return f"max_running {limits.max_running}: {running} of its type are running"

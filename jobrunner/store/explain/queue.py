@@ -14,6 +14,7 @@ from jobrunner.store.dialect.values import key_of, later, now
 from jobrunner.store.explain.explanation import Forecast
 from jobrunner.store.schema import job_gates, job_limits, job_runs, job_tallies
 from jobrunner.store.statement import Row
+from jobrunner.store.statements.limits import is_at_work
 from jobrunner.store.views import job_claimable, job_gated
 from jobrunner.text import iso_instant
 
@@ -38,7 +39,7 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
     if found is None:
         return None
     gate = run.gate or _gate_of(connection, run.id, found.concurrency_key)
-    at_work = and_(job_runs.c.job_type == run.job_type, _is_at_work())
+    at_work = and_(job_runs.c.job_type == run.job_type, is_at_work())
     in_front = _in_front_of_type(connection, run, found)
     held = _ids(connection, at_work)
     if found.max_running is not None and in_front + len(held) >= found.max_running:
@@ -82,11 +83,6 @@ def _full(reason: str, limit: str, held: list[int], in_front: int) -> LimitInThe
 
 def _opens(opens_at: Any, at: Any) -> str:
     return f", which allows the next run at {iso_instant(opens_at)}" if opens_at is not None and opens_at > at else ""
-
-
-def _is_at_work() -> ColumnElement[bool]:
-    # The words of the index.
-    return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
 
 
 def _ids(connection: Connection, wanted: ColumnElement[bool]) -> list[int]:

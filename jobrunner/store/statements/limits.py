@@ -175,11 +175,11 @@ def at_work() -> Select[Any]:
     """How many runs of each of these types are at work under a gate, on all hosts."""
     columns, given = job_runs.c, rows("given", _TYPES)
     found = select(columns.job_type, func.count()).join_from(given, job_runs, columns.job_type == given.c.job_type)
-    return found.where(_is_at_work()).group_by(columns.job_type)
+    return found.where(is_at_work()).group_by(columns.job_type)
 
 
-def _is_at_work() -> ColumnElement[bool]:
-    # The words of the index.
+def is_at_work() -> ColumnElement[bool]:
+    """Whether a run of a limited type is running, in the words of the index."""
     return and_(job_runs.c.lease_token.is_not(None), job_runs.c.gate != literal_column("''"))
 
 
@@ -198,7 +198,7 @@ def first_run_of_each(quarantined: bool) -> Select[Any]:
     """
     columns, due = job_gates.c, job_gated.c
     busy = (select(func.count()).where(job_runs.c.job_type == columns.job_type, job_runs.c.gate == columns.gate)).where(
-        _is_at_work()
+        is_at_work()
     )
     first = select(due.id).where(due.job_type == columns.job_type, due.gate == columns.gate, _fits(quarantined))
     first = first.order_by(due.turn_at, due.run_at, due.id).limit(1)
