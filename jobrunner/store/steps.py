@@ -5,7 +5,6 @@ A function of steps yields each statement with its values, and gets its result. 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
