@@ -15,6 +15,6 @@ def count_all(database: Database, store: Store) -> None:
     def is_done() -> bool:
         store.write(tallies.fold)
         uncounted = "SELECT count(*) AS n FROM job_attempts, job_state WHERE job_attempts.id > counted_to"
-        return database.value(uncounted) == 0
+        return bool(database.value(uncounted) == 0)
 
     wait_for(is_done, 30, "all attempts are counted")
