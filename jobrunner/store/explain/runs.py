@@ -115,15 +115,16 @@ def _ended(asked: _Asked) -> Explanation:
     facts = {"finished_at": run.finished_at, "error_type": run.error_type, "last_error": run.last_error}
     retry = f"jobrunner retry {run.id}"
     if effect is not None:
-        sentence = f"is {run.status}, and it is not known whether its effect {effect!r} was applied."
+        sentence = f"is {run.status}, and it is not known whether its effect '{effect}' was applied."
         remedy = f"jobrunner effects settle {shlex.quote(effect)} --not-applied"
         return asked.say("uncertain_effect", sentence, remedy, effect=effect, **facts)
     if run.status == Status.SUCCEEDED:
         return asked.say("succeeded", f"succeeded {since} ago.", None, **facts)
     who = _last_event(asked)
     if run.status == Status.CANCELLED:
-        by = "" if who is None else f" by {who.actor}{_why(who)}"
-        return asked.say("cancelled", f"was cancelled {since} ago{by}.", retry, **facts)
+        by, why = ("", None) if who is None else _by_whom(who)
+        said = f"was cancelled {since} ago{by}{f': {why}' if why else ''}."
+        return asked.say("cancelled", said, retry, why=why, **facts)
     if run.error_type == "start_deadline":
         sentence = f"has been dead for {since}: {run.last_error}."
         return asked.say("start_deadline", sentence, retry, start_deadline_at=run.start_deadline_at, **facts)
@@ -140,12 +141,13 @@ def _last_event(asked: _Asked) -> Row | None:
     return asked.connection.execute(found.order_by(columns.id.desc()).limit(1)).first()
 
 
-def _why(event: Row) -> str:
+def _by_whom(event: Row) -> tuple[str, str | None]:
+    """By whom it was done, and the reason that was given."""
     detail = event.detail if isinstance(event.detail, dict) else {}
     if event.action == "replace":
-        return f", replaced by run {detail.get('by')}"
+        return f" by {event.actor}, replaced by run {detail.get('by')}", None
     why = detail.get("why") or detail.get("reason")
-    return f": {why}" if why else ""
+    return f" by {event.actor}", None if why is None else str(why)
 
 
 def _open_effect(asked: _Asked) -> str | None:
@@ -222,8 +224,8 @@ def _paused(asked: _Asked) -> Explanation:
         what, words, of = "everything", "--all", "all"
     found = asked.hosts.pause(of, asked.run.job_type if of == "type" else "")
     by = "" if found is None else f" for {asked.since(found.paused_at)}{tick_hosts.why(found)}"
-    since = None if found is None else found.paused_at
-    return asked.say("paused", f"waits: {what} is paused{by}.", f"jobrunner resume {words}", paused_at=since)
+    facts = {} if found is None else {"paused_at": found.paused_at, "why": found.reason}
+    return asked.say("paused", f"waits: {what} is paused{by}.", f"jobrunner resume {words}", **facts)
 
 
 def _stopped(asked: _Asked, sentence: str, **facts: Any) -> Explanation:
@@ -245,7 +247,7 @@ def _key(asked: _Asked) -> Explanation:
     other = asked.connection.execute(
         found.where(columns.id != asked.run.id).order_by(columns.lease_token.is_(None), columns.id).limit(1)
     ).one()
-    sentence = f"waits for run {other.id} ({other.status}), which has the same key {key!r}: one run of a key at a time."
+    sentence = f"waits for run {other.id} ({other.status}), which has the same key '{key}': one run of a key at a time."
     return asked.say("key", sentence, f"jobrunner explain {other.id}", key=key, other=other.id)
 
 
