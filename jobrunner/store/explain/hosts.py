@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Float, bindparam, literal, literal_column, select
+from sqlalchemy import Float, bindparam, literal_column, select
 
-from jobrunner.model import FIRST_INSTANT, TickKind
+from jobrunner.durations import format_duration
+from jobrunner.model import TickKind
 from jobrunner.store import pauses
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import UtcTime, later, now
+from jobrunner.store.dialect.values import later, now
 from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
 from jobrunner.store.schema import job_hosts, job_runs, job_ticks
@@ -20,9 +22,15 @@ from jobrunner.store.statement import Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
-STOPPED_AFTER = timedelta(minutes=5)
-"""If no tick has begun for so long, ticks have stopped."""
+_STOPPED_AFTER, _SOONEST = timedelta(minutes=5), timedelta(minutes=3)
+"""When ticks have stopped if nothing is known of their rhythm, and the shortest such time of all: ticks come each
+minute, and one that lingers writes no row for two."""
+_LAST = 7
+_TOGETHER = timedelta(seconds=10)
+"""Ticks of one host that begin in this time, of several applications, belong to one beat."""
 _TWIN = timedelta(days=1)
+CRON_LINE = "* * * * * jobrunner tick"
+"""What to look for where the crontab cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,8 @@ class _Running:
 class Hosts:
     """The ticks of the last hour, the newest of each kind; the reports of their hosts; and what runs where.
 
-    ``newest`` is the last tick of all, however old. None: there was none.
+    ``newest`` is the last tick of all, however old. None: there was none. ``rhythm`` is the time between the last ticks
+    of its host. None: there were too few. If it is long, "the last hour" is longer, too.
     """
 
     at: datetime
@@ -44,21 +53,27 @@ class Hosts:
     reports: Mapping[TickKind, Row]
     running: Collection[_Running]
     newest: Row | None
+    rhythm: timedelta | None
     pauses: Collection[Pause]
 
     @property
     def have_stopped(self) -> bool:
-        """Whether no tick has begun lately."""
-        return self.newest is None or self.at - self.newest.started_at > STOPPED_AFTER
+        """Whether no tick has begun for so long that one is missing."""
+        return self.newest is None or self.at - self.newest.started_at > _stopped_after(self.rhythm)
 
     @property
-    def twins(self) -> list[str]:
+    def recently(self) -> str:
+        """The time whose ticks are looked at, in words."""
+        period = _looked_at(self.rhythm)
+        return "the last hour" if period == _RECENT else f"the last {format_duration(period)}"
+
+    def twins(self, within: timedelta = _TWIN) -> list[str]:
         """The names under which two machines have ticked lately."""
         return sorted(
             {
                 kind.host
                 for kind, report in self.reports.items()
-                if report.is_twin_at is not None and self.at - report.is_twin_at < _TWIN
+                if report.is_twin_at is not None and self.at - report.is_twin_at < within
             }
         )
 
@@ -130,12 +145,15 @@ def _listed(known: Mapping[str, Any]) -> str:
 def look(connection: Connection) -> Hosts:
     """The hosts as they are now. Expects a read transaction."""
     columns = job_ticks.c
-    since = later(bindparam("since", -_RECENT.total_seconds(), type_=Float))
     read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
-    # The condition lets SQLite search the index, and not scan it.
-    is_any = columns.started_at >= literal(FIRST_INSTANT, UtcTime())
-    newest = connection.execute(read.where(is_any).order_by(columns.started_at.desc()).limit(1)).first()
+    # By id, because a clock that was ahead gives a time in the future. The condition lets SQLite search the index.
+    last = connection.execute(read.where(columns.id > 0).order_by(columns.id.desc()).limit(_LAST)).all()
+    newest = last[0] if last else None
+    of_host = read.where(columns.host == (newest.host if newest is not None else "")).order_by(columns.id.desc())
+    # Of a host with a name of its own for each tick, as in Kubernetes, all hosts together have a rhythm.
+    rhythm = _rhythm(connection.execute(of_host.limit(_LAST)).all()) or _rhythm(last)
     # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all ticks.
+    since = later(bindparam("since", -_looked_at(rhythm).total_seconds(), type_=Float))
     ticks = connection.execute(read.where(columns.started_at > since).order_by(columns.started_at)).all()
     reports = connection.execute(select(job_hosts)).all()
     runs = job_runs.c
@@ -146,8 +164,25 @@ def look(connection: Connection) -> Hosts:
         {_kind(row): row for row in reports},
         [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running)],
         newest,
+        rhythm,
         pauses.listed(connection),
     )
+
+
+def _rhythm(newest_first: Sequence[Row]) -> timedelta | None:
+    """The usual time between these ticks. None: there are too few."""
+    pairs = itertools.pairwise(row.started_at for row in newest_first)
+    between = sorted(later - earlier for later, earlier in pairs if later - earlier >= _TOGETHER)
+    return between[len(between) // 2] if len(between) > 1 else None
+
+
+def _stopped_after(rhythm: timedelta | None) -> timedelta:
+    """If no tick has begun for so long, ticks have stopped: two have not come."""
+    return _STOPPED_AFTER if rhythm is None else max(_SOONEST, 2 * rhythm + timedelta(minutes=1))
+
+
+def _looked_at(rhythm: timedelta | None) -> timedelta:
+    return max(_RECENT, _stopped_after(rhythm))
 
 
 def _kind(row: Row) -> TickKind:
@@ -159,4 +194,12 @@ def last_tick(hosts: Hosts) -> str:
     if hosts.newest is None:
         return "no tick has ever used this database"
     since = ago((hosts.at - hosts.newest.started_at).total_seconds())
-    return f"the last tick began {since} ago on {hosts.newest.host}"
+    came = "" if hosts.rhythm is None else f", where one came every {ago(hosts.rhythm.total_seconds())}"
+    return f"the last tick began {since} ago on {hosts.newest.host}{came}"
+
+
+def facts_of_last_tick(hosts: Hosts) -> dict[str, Any]:
+    """What helps to find out why no more ticks come."""
+    newest = hosts.newest
+    last = {} if newest is None else {"last_tick_at": newest.started_at, "last_tick_host": newest.host}
+    return {**last, "cron_line": CRON_LINE}
