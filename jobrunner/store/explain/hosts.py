@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Float, bindparam, literal_column, select
-
 from jobrunner.durations import format_duration
 from jobrunner.model import TickKind
-from jobrunner.store import pauses
+from jobrunner.store import pauses, tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import later, now
 from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
-from jobrunner.store.schema import job_hosts, job_runs, job_ticks
-from jobrunner.store.statement import Row
+from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
@@ -144,25 +140,21 @@ def _listed(known: Mapping[str, Any]) -> str:
 
 def look(connection: Connection) -> Hosts:
     """The hosts as they are now. Expects a read transaction."""
-    columns = job_ticks.c
-    read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
-    # By id, because a clock that was ahead gives a time in the future. The condition lets SQLite search the index.
-    last = connection.execute(read.where(columns.id > 0).order_by(columns.id.desc()).limit(_LAST)).all()
+    execute = connection.execute
+    last = execute(Prepared("explain.last_ticks"), {"most": _LAST}).all()
     newest = last[0] if last else None
-    of_host = read.where(columns.host == (newest.host if newest is not None else "")).order_by(columns.id.desc())
+    of_host = {"host": newest.host if newest is not None else "", "most": _LAST}
     # Of a host with a name of its own for each tick, as in Kubernetes, all hosts together have a rhythm.
-    rhythm = _rhythm(connection.execute(of_host.limit(_LAST)).all()) or _rhythm(last)
-    # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all ticks.
-    since = later(bindparam("since", -_looked_at(rhythm).total_seconds(), type_=Float))
-    ticks = connection.execute(read.where(columns.started_at > since).order_by(columns.started_at)).all()
-    reports = connection.execute(select(job_hosts)).all()
-    runs = job_runs.c
-    running = select(runs.job_type, runs.host, runs.id).where(runs.status == literal_column("'running'"))
+    rhythm = _rhythm(execute(Prepared("explain.ticks_of_host"), of_host).all()) or _rhythm(last)
+    # The last hour has 60 rows of each kind.
+    ticks = execute(Prepared("explain.recent_ticks"), {"since": -_looked_at(rhythm).total_seconds()}).all()
+    reports = execute(Prepared("explain.reports")).all()
+    running = execute(Prepared("explain.running"))
     return Hosts(
-        connection.execute(select(now())).scalar_one(),
+        tallies.now(connection),
         {_kind(row): row for row in ticks},
         {_kind(row): row for row in reports},
-        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running)],
+        [_Running(row.job_type, row.host or "", row.id) for row in running],
         newest,
         rhythm,
         pauses.listed(connection),

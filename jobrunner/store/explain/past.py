@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from sqlalchemy import select
-
 from jobrunner.lifecycle import Status
 from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.schema import job_effects, job_events
-from jobrunner.store.statement import Row
-from jobrunner.store.statements.effects import IS_OPEN
+from jobrunner.store.statement import Prepared, Row
 
 
 def running(asked: Asked) -> Explanation:
@@ -67,9 +63,7 @@ def ended(asked: Asked) -> Explanation:
 
 
 def _last_event(asked: Asked) -> Row | None:
-    columns = job_events.c
-    found = select(columns.actor, columns.action, columns.detail).where(columns.run_id == asked.run.id)
-    return asked.connection.execute(found.order_by(columns.id.desc()).limit(1)).first()
+    return asked.connection.execute(Prepared("explain.last_event"), {"run": asked.run.id}).first()
 
 
 def _by_whom(event: Row) -> tuple[str, str | None]:
@@ -82,7 +76,6 @@ def _by_whom(event: Row) -> tuple[str, str | None]:
 
 
 def _open_effect(asked: Asked) -> str | None:
-    columns = job_effects.c
-    found = select(columns.key).where(IS_OPEN, columns.run_id == asked.run.id).order_by(columns.intended_at).limit(1)
-    key: str | None = asked.connection.execute(found).scalar_one_or_none()
+    found = asked.connection.execute(Prepared("explain.open_effect"), {"run": asked.run.id})
+    key: str | None = found.scalar_one_or_none()
     return key

@@ -7,17 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Float, Text, and_, bindparam, func, literal, literal_column, select, tuple_
-
 from jobrunner.durations import format_duration
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import key_of, later, now
 from jobrunner.store.explain.explanation import Forecast, ago
-from jobrunner.store.schema import job_gates, job_limits, job_runs, job_tallies
-from jobrunner.store.statement import Row
-from jobrunner.store.statements.limits import is_at_work
-from jobrunner.store.views import job_claimable, job_gated
+from jobrunner.store.statement import Prepared, Row
 
 MOST_IN_FRONT = 10_000
 _HELD_IDS, _NAMED_IDS = 20, 5
@@ -40,10 +34,9 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
     found = _limits(connection, run)
     if found is None:
         return None
-    at_work = and_(job_runs.c.job_type == run.job_type, is_at_work())
     in_front = _in_front_of_type(connection, run, found)
     if found.max_running is not None:
-        held = _ids(connection, at_work)
+        held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
         if in_front + len(held) >= found.max_running:
             return _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
     if found.rate is not None:
@@ -51,23 +44,21 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
         if in_front >= rate.allowed(found.spent_until, found.now):
             spent = _Spent(rate, found.spent_until, found.now, in_front, run.job_type)
             return _too_fast("rate", f"the rate {rate.text} of its type", spent)
-    return None if found.concurrency_key is None else _limit_of_key(connection, run, found, at_work)
+    return None if found.concurrency_key is None else _limit_of_key(connection, run, found)
 
 
-def _limit_of_key(connection: Connection, run: Row, limits: Row, at_work: ColumnElement[bool]) -> LimitInTheWay | None:
+def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWay | None:
     names = limits.concurrency_key
     gate = run.gate or _gate_of(connection, run.id, names)
-    of_key = f"{names} {gate}"
+    of_key, of_gate = f"{names} {gate}", {"of_type": run.job_type, "gate": gate}
     before = _in_front_of_gate(connection, run, gate, names)
     if limits.max_running_per_key is not None:
-        held = _ids(connection, and_(at_work, job_runs.c.gate == gate))
+        held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
         if before + len(held) >= limits.max_running_per_key:
             text = f"the limit max_running_per_key {limits.max_running_per_key} of {of_key}"
             return _full("key_limit", text, held, before, gate=gate)
     if limits.rate_per_key is not None:
-        gates = job_gates.c
-        state = select(gates.spent_until).where(gates.job_type == run.job_type, gates.gate == gate)
-        spent_until = connection.execute(state).scalar_one_or_none()
+        spent_until = connection.execute(Prepared("explain.gate"), of_gate).scalar_one_or_none()
         rate = parse_rate("rate_per_key", limits.rate_per_key, limits.burst_per_key)
         if before >= rate.allowed(spent_until, limits.now):
             spent = _Spent(rate, spent_until, limits.now, before, run.job_type)
@@ -76,8 +67,7 @@ def _limit_of_key(connection: Connection, run: Row, limits: Row, at_work: Column
 
 
 def _limits(connection: Connection, run: Row) -> Row | None:
-    found = select(job_limits, now().label("now")).where(job_limits.c.job_type == run.job_type)
-    return connection.execute(found).first()
+    return connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
 
 
 def _full(reason: str, limit: str, held: list[int], in_front: int, **facts: Any) -> LimitInTheWay:
@@ -115,78 +105,52 @@ def _behind(in_front: int) -> str:
     return f"{in_front} due run{'s' * (in_front != 1)} in front of it" if in_front else ""
 
 
-def _ids(connection: Connection, wanted: ColumnElement[bool]) -> list[int]:
-    return connection.execute(select(job_runs.c.id).where(wanted).order_by(job_runs.c.id)).scalars()
-
-
 def _gate_of(connection: Connection, run_id: int, names: str | None) -> str:
     """The gate behind which the next claim puts a run."""
     if names is None:
         return "all"
-    gate: str = connection.execute(
-        select(key_of(job_runs.c.payload, *_names(names))).where(job_runs.c.id == run_id)
-    ).scalar_one()
+    parts = _parts(names)
+    found = connection.execute(Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run_id})
+    gate: str = found.scalar_one()
     return gate
 
 
-def _names(names: str) -> list[ColumnElement[str]]:
-    return [literal(name, Text()) for name in names.split(",")]
+def _parts(names: str) -> dict[str, str]:
+    return {f"name_{number}": name for number, name in enumerate(names.split(","))}
 
 
-def _earlier(columns: Any, run: Row) -> ColumnElement[bool]:
-    turn = tuple_(columns.turn_at, columns.run_at, columns.id)
-    values = (("turn_at", run.turn_at), ("run_at", run.run_at), ("id", run.id))
-    bound = tuple_(*(bindparam(f"its_{name}", value, type_=job_runs.c[name].type) for name, value in values))
-    earlier: ColumnElement[bool] = turn < bound
-    return earlier
-
-
-def _count(connection: Connection, found: Any, most: int = MOST_IN_FRONT) -> int:
-    count: int = connection.execute(select(func.count()).select_from(found.limit(most + 1).subquery())).scalar_one()
-    return count
+def _its_turn(run: Row) -> dict[str, Any]:
+    its = {f"its_{name}": getattr(run, name) for name in ("turn_at", "run_at", "id")}
+    return {"of_type": run.job_type, **its, "most": MOST_IN_FRONT + 1}
 
 
 def _in_front_of_type(connection: Connection, run: Row, limits: Row | None) -> int:
     """The runs of the type that a claim takes before this one: claimable, or behind a gate if the type has limits."""
-    due, gated = job_claimable.c, job_gated.c
-    count = _count(connection, select(due.id).where(due.job_type == run.job_type, _earlier(due, run)))
+    turn = _its_turn(run)
+    count: int = connection.execute(Prepared("explain.due_in_front"), turn).scalar_one()
     if limits is None:
         return count
-    of_type = gated.job_type == run.job_type
-    if limits.concurrency_key is None:
-        behind = select(gated.id).where(of_type, gated.gate == literal_column("'all'"), _earlier(gated, run))
-    else:
-        # In no order: behind many gates the first runs are not found quickly, so that only some are looked at.
-        some = select(gated.id, gated.turn_at, gated.run_at).where(of_type, gated.gate > literal_column("''"))
-        known = some.where(gated.gate != literal_column("'after'")).limit(MOST_IN_FRONT).subquery()
-        behind = select(known.c.id).where(_earlier(known.c, run))
-    return count + _count(connection, behind)
+    gated = Prepared("explain.all_in_front") if limits.concurrency_key is None else Prepared("explain.gated_in_front")
+    behind: int = connection.execute(gated, turn).scalar_one()
+    return count + behind
 
 
 def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -> int:
     """The runs of the same key that a claim takes before this one: behind its gate, or not put there yet."""
-    gated, due = job_gated.c, job_claimable.c
-    behind = select(gated.id).where(gated.job_type == run.job_type, gated.gate == gate, _earlier(gated, run))
-    first = select(due.id).where(due.job_type == run.job_type, _earlier(due, run)).limit(MOST_IN_FRONT).subquery()
-    same_key = key_of(job_runs.c.payload, *_names(names)) == gate
-    return _count(connection, behind) + _count(
-        connection, select(job_runs.c.id).join(first, first.c.id == job_runs.c.id).where(same_key)
-    )
+    turn, parts = {**_its_turn(run), "gate": gate}, _parts(names)
+    behind: int = connection.execute(Prepared("explain.behind_gate_in_front"), turn).scalar_one()
+    first: int = connection.execute(
+        Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}
+    ).scalar_one()
+    return behind + first
 
 
 def forecast(connection: Connection, run: Row) -> Forecast:
     """How many due runs of the type are in front of a run, and how long they take by the speed of the last hours."""
     counted = _in_front_of_type(connection, run, _limits(connection, run))
-    in_front, columns = min(counted, MOST_IN_FRONT), job_tallies.c
-    since = later(bindparam("since", -2 * _SPEED_OF.total_seconds(), type_=Float))
-    ended = connection.execute(
-        select(func.sum(columns.ends).label("ends"), func.min(columns.at).label("first"), now().label("now")).where(
-            columns.span == literal_column("'hour'"),
-            columns.at > since,
-            columns.job_type == run.job_type,
-            columns.outcome != literal_column("''"),
-        )
-    ).one()
+    in_front = min(counted, MOST_IN_FRONT)
+    values = {"of_type": run.job_type, "since": -2 * _SPEED_OF.total_seconds()}
+    ended = connection.execute(Prepared("explain.speed"), values).one()
     if not ended.ends:
         return Forecast(in_front, counted > MOST_IN_FRONT, None, None)
     per_second = float(ended.ends) / max(1.0, (ended.now - ended.first).total_seconds())

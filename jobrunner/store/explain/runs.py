@@ -7,24 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from sqlalchemy import Boolean, ColumnElement, literal_column, select
-
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
-from jobrunner.store.conditions import CLAIM
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import ddl_words, now
 from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain import past, queue
 from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
-from jobrunner.store.namespace import MARK
-from jobrunner.store.schema import job_parents, job_runs
-from jobrunner.store.statement import Row
-from jobrunner.store.views import job_recoverable
+from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
 _ALTERNATING = timedelta(hours=1)
 """Two machines that used one name before this time may have got names of their own."""
+
+
+def oldest_due(connection: Connection) -> Explanation | None:
+    """Why the run that is due for the longest time does not run. None: no run is due."""
+    run_id = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
+    return None if run_id is None else explain_run(connection, run_id)
 
 
 def explain_run(connection: Connection, run_id: int) -> Explanation | None:
@@ -41,21 +40,7 @@ def explain_run(connection: Connection, run_id: int) -> Explanation | None:
 
 
 def _read(connection: Connection, run_id: int) -> Row | None:
-    columns = job_runs.c
-    failing = [_condition(connection.database, text).label(f"is_{name}") for name, text in CLAIM.items()]
-    recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == run_id).exists()
-    read = [column for column in columns if column.name not in ("payload", "result", "output", "progress")]
-    return connection.execute(
-        select(*read, *failing, recoverable.label("is_expired"), now().label("now")).where(columns.id == run_id)
-    ).first()
-
-
-def _condition(database: str, text: str) -> ColumnElement[bool]:
-    words = ddl_words(database)
-    if database != "sqlite":
-        words |= {"schema": f"{MARK}.", "now": f"{MARK}.jobrunner_now()"}
-    condition: ColumnElement[bool] = literal_column(f"({text.format(**words)})", Boolean())
-    return condition
+    return connection.execute(Prepared("explain.run", (connection.database,)), {"run": run_id}).first()
 
 
 # Waiting: in the order of what must be true first.
@@ -103,15 +88,8 @@ def _not_due(asked: Asked) -> Explanation:
 
 
 def _after(asked: Asked) -> Explanation:
-    run, parents = asked.run, job_parents.c
-    found = (
-        select(parents.parent_id, job_runs.c.status)
-        .join_from(job_parents, job_runs, job_runs.c.id == parents.parent_id, isouter=True)
-        .where(parents.run_id == run.id, parents.parent_status.is_(None))
-        .order_by(parents.parent_id)
-        .limit(10)
-    )
-    waits_for = {row.parent_id: row.status for row in asked.connection.execute(found)}
+    found = asked.connection.execute(Prepared("explain.parents"), {"run": asked.run.id})
+    waits_for = {row.parent_id: row.status for row in found}
     if not waits_for:
         return asked.say("parents", "follows runs that have ended; the next tick lets it go.", "jobrunner tick")
     listed = ", ".join(f"{run_id} ({status})" for run_id, status in waits_for.items())
@@ -130,12 +108,8 @@ def _paused(asked: Asked) -> Explanation:
 
 
 def _key(asked: Asked) -> Explanation:
-    columns, key = job_runs.c, asked.run.concurrency_key
-    unfinished = columns.status.in_([literal_column(f"'{each}'") for each in ("queued", "failed", "running")])
-    found = select(columns.id, columns.status).where(columns.concurrency_key == key, unfinished)
-    other = asked.connection.execute(
-        found.where(columns.id != asked.run.id).order_by(columns.lease_token.is_(None), columns.id).limit(1)
-    ).one()
+    key = asked.run.concurrency_key
+    other = asked.connection.execute(Prepared("explain.other_of_key"), {"run": asked.run.id, "key": key}).one()
     sentence = f"waits for run {other.id} ({other.status}), which has the same key '{key}': one run of a key at a time."
     return asked.say("key", sentence, f"jobrunner explain {other.id}", key=key, other=other.id)
 
