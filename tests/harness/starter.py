@@ -152,9 +152,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     is_python = words[0] == sys.executable
     shown = words if is_python else [sys.executable, *words]
     ours = None if _without_children(words) else siblings.start()
-    fork_setup.take(
-        shown, request["environment"], dict(enumerate(streams)), keep=-1 if ours is None else ours.fileno()
-    )
+    fork_setup.take(shown, request["environment"], dict(enumerate(streams)), keep=-1 if ours is None else ours.fileno())
     if ours is not None:
         siblings.use(ours)
     os.chdir(request["folder"])
