@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from jobrunner.durations import format_duration
+
+_OF_OTHERS = ("error_type", "last_error", "problem", "effect", "key", "gate", "why")
+"""The facts that are texts of jobs and people. A sentence and a remedy repeat them unchanged."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,25 @@ class Explanation:
         """Plain data for JSON."""
         forecast = self.forecast and {**vars(self.forecast), "text": str(self.forecast)}
         return {**vars(self), "forecast": forecast, "hosts": [vars(each) for each in self.hosts]}
+
+    def masked(self, mask: Callable[[str], str]) -> Explanation:
+        """The same with ``mask`` applied to the texts of jobs and people, not to the fixed words around them.
+
+        Of a host the whole verdict is masked, because it may end with the reason of a pause.
+        """
+        texts = {name: text for name in _OF_OTHERS if isinstance(text := self.facts.get(name), str) and text}
+        masks = {text: mask(text) for text in sorted(texts.values(), key=len, reverse=True)}
+        sentence = self.sentence
+        for text, shown in masks.items():
+            sentence = sentence.replace(text, shown)
+        words = None if self.remedy is None else [masks.get(word, word) for word in shlex.split(self.remedy)]
+        return replace(
+            self,
+            sentence=sentence,
+            facts={name: masks[texts[name]] if name in texts else value for name, value in self.facts.items()},
+            remedy=self.remedy if words is None or self.remedy is None else shlex.join(words),
+            hosts=tuple(replace(host, verdict=mask(host.verdict)) for host in self.hosts),
+        )
 
     def brief(self) -> Brief:
         """The part that other commands show."""
