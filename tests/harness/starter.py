@@ -42,11 +42,8 @@ _OF_APPLICATIONS = (
 )
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
-# They start no child, and so need no helper of `harness.siblings`.
-_WITHOUT_CHILDREN = frozenset(
-    "archive cancel completion discard effects errors explain health history logs metrics migrate pause priority prune"
-    " reschedule resume retry runs show stats watch".split()
-)
+# Commands that run handlers or ask for them. The others need no helper of `harness.siblings`.
+_WITH_CHILDREN = {"apply", "dev", "doctor", "enqueue", "jobs", "run", "schedule", "status", "tick"}
 
 
 def main() -> None:
@@ -151,7 +148,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     words: list[str] = request["words"]
     is_python = words[0] == sys.executable
     shown = words if is_python else [sys.executable, *words]
-    ours = None if _without_children(words) else siblings.start()
+    # A child of a command that is missing there starts as the script would start it, and is only slower.
+    ours = siblings.start() if _WITH_CHILDREN.intersection(words) else None
     fork_setup.take(shown, request["environment"], dict(enumerate(streams)), keep=-1 if ours is None else ours.fileno())
     if ours is not None:
         siblings.use(ours)
@@ -164,14 +162,6 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
         sys.path.insert(0, str(Path(words[0]).parent))
     time.tzset()
     return words
-
-
-def _without_children(words: list[str]) -> bool:
-    """Whether the command runs no handlers and asks none: then it needs nobody who forks their processes.
-
-    A command that is missing here is only a little slower, and a child of one that is here by mistake, too.
-    """
-    return len(words) < 2 or words[1].startswith("-") or words[1] in _WITHOUT_CHILDREN
 
 
 if __name__ == "__main__":
