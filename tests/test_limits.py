@@ -81,7 +81,7 @@ def test_show_says_which_limit_a_run_waits_for(store: Store, database: Database)
         said[limit.job_type] = shown.waits_for if shown else None
     for job_type, pattern in {
         "capped": r"the limit max_running 3 of its type, which is used by run \d+, \d+, \d+",
-        "mail": r"the limit max_running_per_key 1 of customer \S+, which is used by run \d+ and 2 due runs in front of it",
+        "mail": r"the limit max_running_per_key 1 of customer \S+, which is used by run \d+ and 2 due runs in .*",
         "slow": r"the rate 1/h of its type, which allows it in (3h|2h5\dm) after 2 due runs in front of it",
         "slow_keys": r"the rate 1/h of n \S+, which allows it in \w+( after 2 due runs in front of it)?",
     }.items():
