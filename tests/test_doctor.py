@@ -197,6 +197,23 @@ def test_doctor_finds_a_planted_cause(clinic: Clinic, cause: str) -> None:
         assert clinic.wrong("--no-crontab") == []
 
 
+@pytest.mark.either_database
+def test_doctor_and_health_judge_clocks_and_ticks_by_the_same_thresholds(clinic: Clinic) -> None:
+    minutes = timedelta(minutes=5)
+    for check, finding, setting, at in (
+        ("clock", "clock_skew", "JOBRUNNER_HEALTH_CLOCK_SKEW", minutes),
+        ("last tick", "ticks_stopped", "JOBRUNNER_HEALTH_TICK_AGE", -minutes),
+    ):
+        clinic.database.execute("UPDATE job_ticks SET started_at = ?", [clinic.database.now() + at])
+        for threshold, is_told in (("1m", True), ("1h", False)):
+            env = {setting: threshold}
+            _, checks = clinic.examine("--no-crontab", **env)
+            (verdict,) = [each["verdict"] for each in checks if each["name"] == check]
+            found = clinic.jobrunner("health", "--json", env=env, check=False).json()["findings"]
+            told = (verdict == "wrong", finding in [each["name"] for each in found])
+            assert told == (is_told, is_told), (check, threshold)
+
+
 @sqlite_only
 def test_doctor_finds_settings_that_no_command_can_use(clinic: Clinic, tmp_path: Path) -> None:
     assert "did you mean 'JOBRUNNER_LEASE'?" in clinic.found("settings", "wrong", JOBRUNNER_LAESE="1m")["found"]
