@@ -5,7 +5,6 @@ A function of steps yields each statement with its values, and gets its result. 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
@@ -45,6 +44,9 @@ async def follow_async(caller: AsyncExecutor, steps: Steps[T]) -> T:
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     """Do this work to its end, also if the task is cancelled meanwhile; then that is raised at its end."""
+    # Only here: the import takes a tenth of a short command.
+    import asyncio
+
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Float, bindparam, literal, literal_column, select
-
 from jobrunner.model import FIRST_INSTANT, TickKind
-from jobrunner.store import pauses
+from jobrunner.store import pauses, tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import UtcTime, later, now
 from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
-from jobrunner.store.schema import job_hosts, job_runs, job_ticks
-from jobrunner.store.statement import Row
+from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
@@ -129,22 +125,16 @@ def _listed(known: Mapping[str, Any]) -> str:
 
 def look(connection: Connection) -> Hosts:
     """The hosts as they are now. Expects a read transaction."""
-    columns = job_ticks.c
-    since = later(bindparam("since", -_RECENT.total_seconds(), type_=Float))
-    read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
-    # The condition lets SQLite search the index, and not scan it.
-    is_any = columns.started_at >= literal(FIRST_INSTANT, UtcTime())
-    newest = connection.execute(read.where(is_any).order_by(columns.started_at.desc()).limit(1)).first()
-    # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all ticks.
-    ticks = connection.execute(read.where(columns.started_at > since).order_by(columns.started_at)).all()
-    reports = connection.execute(select(job_hosts)).all()
-    runs = job_runs.c
-    running = select(runs.job_type, runs.host, runs.id).where(runs.status == literal_column("'running'"))
+    newest = connection.execute(Prepared("explain.newest_tick"), {"first": FIRST_INSTANT}).first()
+    # The last hour has 60 rows of each kind.
+    ticks = connection.execute(Prepared("explain.recent_ticks"), {"since": -_RECENT.total_seconds()}).all()
+    reports = connection.execute(Prepared("explain.reports")).all()
+    running = connection.execute(Prepared("explain.running"))
     return Hosts(
-        connection.execute(select(now())).scalar_one(),
+        tallies.now(connection),
         {_kind(row): row for row in ticks},
         {_kind(row): row for row in reports},
-        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(running)],
+        [_Running(row.job_type, row.host or "", row.id) for row in running],
         newest,
         pauses.listed(connection),
     )

@@ -6,16 +6,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Float, Text, and_, bindparam, func, literal, literal_column, select, tuple_
-
 from jobrunner.rates import parse_rate
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import key_of, later, now
 from jobrunner.store.explain.explanation import Forecast
-from jobrunner.store.schema import job_gates, job_limits, job_runs, job_tallies
-from jobrunner.store.statement import Row
-from jobrunner.store.statements.limits import is_at_work
-from jobrunner.store.views import job_claimable, job_gated
+from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
 MOST_IN_FRONT = 10_000
@@ -39,9 +33,9 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
     if found is None:
         return None
     gate = run.gate or _gate_of(connection, run.id, found.concurrency_key)
-    at_work = and_(job_runs.c.job_type == run.job_type, is_at_work())
+    of_type = {"of_type": run.job_type}
     in_front = _in_front_of_type(connection, run, found)
-    held = _ids(connection, at_work)
+    held = connection.execute(Prepared("explain.at_work", (False,)), of_type).scalars()
     if found.max_running is not None and in_front + len(held) >= found.max_running:
         return _full("limit", f"max_running {found.max_running} of its type", held, in_front)
     if found.rate is not None:
@@ -50,17 +44,14 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
             return LimitInTheWay("rate", f"the rate {found.rate} of its type{_opens(found.opens_at, found.now)}")
     if found.concurrency_key is None:
         return None
-    of_gate = job_runs.c.gate == gate
+    of_gate = {**of_type, "gate": gate}
     before = _in_front_of_gate(connection, run, gate, found.concurrency_key)
-    held = _ids(connection, and_(at_work, of_gate))
+    held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
     if found.max_running_per_key is not None and before + len(held) >= found.max_running_per_key:
         text = f"max_running_per_key {found.max_running_per_key} of {found.concurrency_key} {gate}"
         return _full("key_limit", text, held, before)
     if found.rate_per_key is not None:
-        gates = job_gates.c
-        state = connection.execute(
-            select(gates.spent_until, gates.opens_at).where(gates.job_type == run.job_type, gates.gate == gate)
-        ).first()
+        state = connection.execute(Prepared("explain.gate"), of_gate).first()
         rate = parse_rate("rate_per_key", found.rate_per_key, found.burst_per_key)
         if before >= rate.allowed(None if state is None else state.spent_until, found.now):
             opens = "" if state is None else _opens(state.opens_at, found.now)
@@ -69,8 +60,7 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
 
 
 def _limits(connection: Connection, run: Row) -> Row | None:
-    found = select(job_limits, now().label("now")).where(job_limits.c.job_type == run.job_type)
-    return connection.execute(found).first()
+    return connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
 
 
 def _full(reason: str, limit: str, held: list[int], in_front: int) -> LimitInTheWay:
@@ -85,78 +75,52 @@ def _opens(opens_at: Any, at: Any) -> str:
     return f", which allows the next run at {iso_instant(opens_at)}" if opens_at is not None and opens_at > at else ""
 
 
-def _ids(connection: Connection, wanted: ColumnElement[bool]) -> list[int]:
-    return connection.execute(select(job_runs.c.id).where(wanted).order_by(job_runs.c.id)).scalars()
-
-
 def _gate_of(connection: Connection, run_id: int, names: str | None) -> str:
     """The gate behind which the next claim puts a run."""
     if names is None:
         return "all"
-    gate: str = connection.execute(
-        select(key_of(job_runs.c.payload, *_names(names))).where(job_runs.c.id == run_id)
-    ).scalar_one()
+    parts = _parts(names)
+    found = connection.execute(Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run_id})
+    gate: str = found.scalar_one()
     return gate
 
 
-def _names(names: str) -> list[ColumnElement[str]]:
-    return [literal(name, Text()) for name in names.split(",")]
+def _parts(names: str) -> dict[str, str]:
+    return {f"name_{number}": name for number, name in enumerate(names.split(","))}
 
 
-def _earlier(columns: Any, run: Row) -> ColumnElement[bool]:
-    turn = tuple_(columns.turn_at, columns.run_at, columns.id)
-    values = (("turn_at", run.turn_at), ("run_at", run.run_at), ("id", run.id))
-    bound = tuple_(*(bindparam(f"its_{name}", value, type_=job_runs.c[name].type) for name, value in values))
-    earlier: ColumnElement[bool] = turn < bound
-    return earlier
-
-
-def _count(connection: Connection, found: Any, most: int = MOST_IN_FRONT) -> int:
-    count: int = connection.execute(select(func.count()).select_from(found.limit(most + 1).subquery())).scalar_one()
-    return count
+def _its_turn(run: Row) -> dict[str, Any]:
+    its = {f"its_{name}": getattr(run, name) for name in ("turn_at", "run_at", "id")}
+    return {"of_type": run.job_type, **its, "most": MOST_IN_FRONT + 1}
 
 
 def _in_front_of_type(connection: Connection, run: Row, limits: Row | None) -> int:
     """The runs of the type that a claim takes before this one: claimable, or behind a gate if the type has limits."""
-    due, gated = job_claimable.c, job_gated.c
-    count = _count(connection, select(due.id).where(due.job_type == run.job_type, _earlier(due, run)))
+    turn = _its_turn(run)
+    count: int = connection.execute(Prepared("explain.due_in_front"), turn).scalar_one()
     if limits is None:
         return count
-    of_type = gated.job_type == run.job_type
-    if limits.concurrency_key is None:
-        behind = select(gated.id).where(of_type, gated.gate == literal_column("'all'"), _earlier(gated, run))
-    else:
-        # In no order: behind many gates the first runs are not found quickly, so that only some are looked at.
-        some = select(gated.id, gated.turn_at, gated.run_at).where(of_type, gated.gate > literal_column("''"))
-        known = some.where(gated.gate != literal_column("'after'")).limit(MOST_IN_FRONT).subquery()
-        behind = select(known.c.id).where(_earlier(known.c, run))
-    return count + _count(connection, behind)
+    gated = Prepared("explain.all_in_front") if limits.concurrency_key is None else Prepared("explain.gated_in_front")
+    behind: int = connection.execute(gated, turn).scalar_one()
+    return count + behind
 
 
 def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -> int:
     """The runs of the same key that a claim takes before this one: behind its gate, or not put there yet."""
-    gated, due = job_gated.c, job_claimable.c
-    behind = select(gated.id).where(gated.job_type == run.job_type, gated.gate == gate, _earlier(gated, run))
-    first = select(due.id).where(due.job_type == run.job_type, _earlier(due, run)).limit(MOST_IN_FRONT).subquery()
-    same_key = key_of(job_runs.c.payload, *_names(names)) == gate
-    return _count(connection, behind) + _count(
-        connection, select(job_runs.c.id).join(first, first.c.id == job_runs.c.id).where(same_key)
-    )
+    turn, parts = {**_its_turn(run), "gate": gate}, _parts(names)
+    behind: int = connection.execute(Prepared("explain.behind_gate_in_front"), turn).scalar_one()
+    first: int = connection.execute(
+        Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}
+    ).scalar_one()
+    return behind + first
 
 
 def forecast(connection: Connection, run: Row) -> Forecast:
     """How many due runs of the type are in front of a run, and how long they take by the speed of the last hours."""
     counted = _in_front_of_type(connection, run, _limits(connection, run))
-    in_front, columns = min(counted, MOST_IN_FRONT), job_tallies.c
-    since = later(bindparam("since", -2 * _SPEED_OF.total_seconds(), type_=Float))
-    ended = connection.execute(
-        select(func.sum(columns.ends).label("ends"), func.min(columns.at).label("first"), now().label("now")).where(
-            columns.span == literal_column("'hour'"),
-            columns.at > since,
-            columns.job_type == run.job_type,
-            columns.outcome != literal_column("''"),
-        )
-    ).one()
+    in_front = min(counted, MOST_IN_FRONT)
+    values = {"of_type": run.job_type, "since": -2 * _SPEED_OF.total_seconds()}
+    ended = connection.execute(Prepared("explain.speed"), values).one()
     if not ended.ends:
         return Forecast(in_front, counted > MOST_IN_FRONT, None, None)
     per_second = float(ended.ends) / max(1.0, (ended.now - ended.first).total_seconds())
