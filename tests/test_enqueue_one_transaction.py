@@ -1,4 +1,4 @@
-"""Very many runs in one transaction: all appear at its commit, and the caller's memory does not grow with what it did."""
+"""Very many runs in one transaction: all appear at its commit, and the caller's memory does not grow with them."""
 
 import threading
 import tracemalloc
