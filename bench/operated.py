@@ -1,11 +1,11 @@
-"""The rows of docs/speed.md about a long history: what one database carries."""
+"""What one database carries: the rows of docs/speed.md about a long history, and the table of docs/scale.md."""
 
 from collections.abc import Callable, Iterator
 
 from measures.operate import ASKED, PAGES
 from published import Results
 from sizes import BOTH
-from words import milliseconds, rate, seconds, timed
+from words import milliseconds, rate, seconds, table, timed
 
 _NONE = "the same beside none"
 
@@ -55,6 +55,56 @@ def rows(results: Results) -> Iterator[tuple[str, ...]]:
         lambda db: timed(results, f"claim 100 beside a change of many runs, {db}", milliseconds),
         "the same beside as many waiting runs that nobody changes",
     )
+
+
+def carries(results: Results) -> str:
+    """The table of docs/scale.md."""
+    spike, backlog = f"{results.size('spike'):,}", f"{results.size('backlog'):,}"
+
+    def row(what: str, say: Callable[[str], str]) -> tuple[str, ...]:
+        return (what, *(say(database) for database in BOTH))
+
+    asked = [
+        row(
+            f"how long one tick takes for {spike} runs that do nothing",
+            lambda db: _duration(results, "spike", f"spike, one tick, {db}"),
+        ),
+        row("how many of these a second", lambda db: rate(results.median(f"spike, one tick, {db}"))),
+        row(
+            "two ticks at once, on two hosts: times as many",
+            lambda db: _times(results.ratio(f"spike, 2 ticks side by side, {db}")),
+        ),
+        row(
+            f"the rate at the end of a backlog of {backlog}: times that at its begin",
+            lambda db: _times(results.ratio(f"backlog, last full tick, {db}")),
+        ),
+        row(
+            f"how long a claim takes beside {results.size('finished'):,} finished runs: times that beside none",
+            lambda db: _times(results.ratio(f"claim 100 beside finished runs, {db}")),
+        ),
+        row(
+            f"how long an idle tick takes beside {results.size('operated'):,} finished runs: times that beside none",
+            lambda db: _times(results.ratio(f"idle tick: long history, {db}")),
+        ),
+        row(
+            "how soon a run starts, with `--linger`",
+            lambda db: milliseconds(results.median(f"linger: commit to start, {db}")),
+        ),
+        row(
+            f"the memory of a tick that drains {backlog} runs",
+            lambda db: f"{peak:.0f} MB" if (peak := results.median(f"backlog, peak memory of a parent, {db}")) else "",
+        ),
+    ]
+    return table(("measured", *BOTH), [each for each in asked if any(each[1:])])
+
+
+def _duration(results: Results, size: str, line: str) -> str:
+    found = results.median(line)
+    return f"{results.size(size) / found:.0f} s" if found else ""
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2g} ×"
 
 
 def _most(results: Results, line: str, database: str) -> float | None:

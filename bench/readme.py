@@ -1,4 +1,4 @@
-"""The figures that others are shown: four tables and a chart, all from one file of results."""
+"""The figures that others are shown: five tables and a chart, all from one file of results."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from words import joined, milliseconds, number, rate, seconds, table, timed
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
-SPEED = ROOT / "docs" / "speed.md"
+SPEED, SCALE = ROOT / "docs" / "speed.md", ROOT / "docs" / "scale.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 
@@ -39,6 +39,7 @@ def rendered(results: Results) -> dict[Path, str]:
     return {
         README: _put(README, results, short(results)),
         SPEED: _put(SPEED, results, figures(results) + goals(results)),
+        SCALE: _put(SCALE, results, _where(results) + "\n" + operated.carries(results)),
         OTHERS: _put(OTHERS, results, others(results)),
         CHART: chart(results),
     }
