@@ -401,7 +401,6 @@ PEOPLE = {
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
-    "limits_view.reason": "what queries.show calls",
     "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
