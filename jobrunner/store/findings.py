@@ -175,6 +175,12 @@ def last_ticks(connection: Connection) -> list[HostTick]:
     return [HostTick(**row._asdict()) for row in connection.execute(_HOSTS)]
 
 
+def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
+    """How many runs of each type wait, due or not. Up to ``most`` are counted."""
+    types, count = connection.execute(Prepared("findings.waiting_types")).scalars(), Prepared("backpressure.count")
+    return {each: connection.execute(count, {"of_type": each, "limit": most}).scalar_one() for each in types}
+
+
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The types with due runs. Up to ``most`` and one are counted."""
     return [

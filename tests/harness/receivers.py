@@ -31,7 +31,7 @@ class Request:
 
 
 class Web:
-    """A web server. ``behave`` is a status to answer with, "hang", "reset", or "late 500": that when ``ended`` is set."""
+    """A web server. ``behave`` is a status to answer with, "hang", "reset", or "late 500": a 500 after ``ended``."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

@@ -15,7 +15,7 @@ from jobrunner.admin.doctor.settings import EnvFile, Setting
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
-from jobrunner.store import definitions, inspection, overview
+from jobrunner.store import definitions, findings, inspection
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 
@@ -98,7 +98,7 @@ def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Ne
     tick = ticks.last_tick(host, at, seen, limits.tick_age)
     needed = Needed(
         definitions.listed(connection),
-        {each.job_type: each.waiting for each in overview.unknown(connection, [])},
+        findings.waiting(connection),
         bool(ticks.others_at_work(host, at, seen)),
     )
     return [*checks, tick], tick.verdict is Verdict.OK, needed
