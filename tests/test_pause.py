@@ -12,7 +12,7 @@ from harness.stores import opening
 from jobrunner.model import Limits, Policy
 from jobrunner.store import ticks
 
-HERE = {"JOBRUNNER_HOST": "here"}
+HERE = {"JOBRUNNER_HOST": "here", "JOBRUNNER_HEARTBEAT": "200ms"}
 KINDS = {"type": ["--type", "append"], "host": ["--host", "here"], "all": ["--all"]}
 
 
