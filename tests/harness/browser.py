@@ -7,7 +7,8 @@ other modules have loops of their own. Each person of a test has a context there
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -18,7 +19,10 @@ from harness.debian import NoProgram, find
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, Response
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
+    "--host-resolver-rules=MAP *.example 127.0.0.1",
+)
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # What the policy of a page has forbidden becomes a message of the console, too.
 TELLS_OF_THE_POLICY = """
@@ -90,18 +94,23 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def program() -> tuple[Path, Mapping[str, str]]:
+    """The browser, and the environment that it needs. Raises NoProgram."""
+    return find("chromium-headless-shell", "usr/lib/chromium/chromium-headless-shell", *NAMES)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     # It takes half a second, and every worker imports this module.
     from playwright.sync_api import sync_playwright
 
     try:
-        program, environment = find("chromium-headless-shell", "usr/lib/chromium/chromium-headless-shell", *NAMES)
+        found, environment = program()
     except NoProgram as problem:
         pytest.skip(str(problem))
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
-            executable_path=program, args=[*FLAGS], env={**os.environ, **environment}, timeout=60_000
+            executable_path=found, args=[*FLAGS], env={**os.environ, **environment}, timeout=60_000
         )
         yield started
         started.close()

@@ -382,7 +382,7 @@ PEOPLE = {
         "a person's command: one definition by its name, or all of them",
     ),
     **dict.fromkeys(
-        ("known_names.job_types", "known_names.schedules"),
+        ("known_names.job_types", "known_names.schedules", "known_names.hosts"),
         "what a person's shell completes: totals of each type, and one step in an index for each type that waits",
     ),
     "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",
@@ -401,7 +401,6 @@ PEOPLE = {
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
-    "limits_view.reason": "what queries.show calls",
     "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }
