@@ -304,6 +304,7 @@ PEOPLE = {
             "explain.hosts.look",
             "explain.queue.forecast",
             "explain.queue.limit_in_the_way",
+            "explain.queue.place_of",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
         ),
