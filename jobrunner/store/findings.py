@@ -6,24 +6,36 @@ Named tuples and no dataclasses, whose making takes a tick that writes metrics s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.statement import Prepared
+from jobrunner.store.statement import Prepared, Row
 
 PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
 _CLOCK_STEP = timedelta(minutes=1)
-_HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
-_DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
-_UNCERTAIN_EFFECTS, _KNOWN_TYPES = Prepared("findings.uncertain_effects"), Prepared("findings.known_types")
-_BROKEN_DEFINITIONS, _OLD_PAUSES = Prepared("findings.broken_definitions"), Prepared("findings.old_pauses")
+_CAME_SINCE = Prepared("findings.came_since")
+QUESTIONS = {
+    name: Prepared(f"findings.{name}")
+    for name in (
+        "hosts",
+        "killed_ticks",
+        "due_types",
+        "dead",
+        "expired_leases",
+        "uncertain_effects",
+        "broken_definitions",
+        "old_pauses",
+        "known_types",
+    )
+}
+"""What the facts are made from: one statement each, or for the page all in one (``store.joined``)."""
 
 
 class HostTick(NamedTuple):
@@ -144,59 +156,79 @@ class Limits(NamedTuple):
 
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
+    at, given = tallies.now(connection), values(limits)
+    found = {name: _dicts(connection.execute(each, given)) for name, each in QUESTIONS.items()}
+    return of_rows(connection, at, limits, found)
 
-    def rows(statement: Prepared, **seconds: timedelta) -> Sequence[dict[str, Any]]:
-        values = {name: each.total_seconds() for name, each in seconds.items()}
-        return [row._asdict() for row in connection.execute(statement, {**values, "most": limits.most + 1})]
 
-    at = tallies.now(connection)
+def values(limits: Limits) -> dict[str, Any]:
+    """The parameters of ``QUESTIONS``."""
+    seconds = {
+        "since": -PERIOD,
+        "killed_before": -limits.killed_after,
+        "expired_before": -limits.expired_for,
+        "ahead": _CLOCK_STEP,
+        "paused_before": -limits.paused_for,
+    }
+    return {**{name: each.total_seconds() for name, each in seconds.items()}, "most": limits.most + 1}
+
+
+def of_rows(
+    connection: Connection, at: datetime, limits: Limits, found: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Facts:
+    """The facts in the answers to ``QUESTIONS``. Two more statements if the next run of a type waits for long."""
     return Facts(
         at=at,
-        hosts=last_ticks(connection),
-        killed=[KilledTicks(**row) for row in rows(_KILLED_TICKS, since=-PERIOD, before=-limits.killed_after)],
-        due=_behind(connection, at, limits, due_types(connection, limits.most)),
-        dead=[DeadType(**row) for row in rows(_DEAD, since=-PERIOD)],
-        expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
-        uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
-        broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=_CLOCK_STEP)],
-        pauses=[OldPause(**row) for row in rows(_OLD_PAUSES, before=-limits.paused_for)],
-        known=[KnownTypes(row["host"], _can_run(row)) for row in rows(_KNOWN_TYPES)],
+        hosts=[HostTick(**row) for row in found["hosts"]],
+        killed=[KilledTicks(**row) for row in found["killed_ticks"]],
+        due=_behind(connection, at, limits, _due(found["due_types"])),
+        dead=[DeadType(**row) for row in found["dead"]],
+        expired=ExpiredLeases(**found["expired_leases"][0]),
+        uncertain=UncertainEffects(**found["uncertain_effects"][0]),
+        broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
+        pauses=[OldPause(**row) for row in found["old_pauses"]],
+        known=[KnownTypes(row["host"], _can_run(row)) for row in found["known_types"]],
     )
 
 
-def _can_run(row: dict[str, Any]) -> frozenset[str]:
+def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:
+    return [row._asdict() for row in found]
+
+
+def _can_run(row: Mapping[str, Any]) -> frozenset[str]:
     types = frozenset(row["can_run"])
     return types & frozenset(row["types"].split(",")) if row["types"] else types
 
 
 def last_ticks(connection: Connection) -> list[HostTick]:
     """The last tick of each host."""
-    return [HostTick(**row._asdict()) for row in connection.execute(_HOSTS)]
+    return [HostTick(**row._asdict()) for row in connection.execute(QUESTIONS["hosts"])]
 
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The types with due runs. Up to ``most`` and one are counted."""
-    return [
-        DueType(job_type, **row._asdict())
-        for job_type in connection.execute(Prepared("findings.waiting_types")).scalars()
-        for row in connection.execute(Prepared("findings.due_of_type"), {"of_type": job_type, "most": most + 1})
-    ]
+    return _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+
+
+def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:
+    return [DueType(**row) for row in found if row["id"] is not None]
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:
     # Whole hours, because the tallies have no smaller spans.
     since = (at - limits.behind).replace(minute=0, second=0, microsecond=0)
-    if all(each.run_at >= since for each in found):
+    late = [each.job_type for each in found if each.run_at < since]
+    if not late:
         return found
     ended = defaultdict[str, int](int)
     for (_, key), tally in tallies.since(connection, since).items():
         ended[key.job_type] += tally.ends * (key.status in FINISHED)
+    # Enough to tell which of the two is more.
+    most = max(limits.most, min(max(ended[each] for each in late), 10 * limits.most)) + 1
+    given = {"given": [{"job_type": each} for each in late], "since": since, "most": most}
+    came = {row.job_type: row.runs for row in connection.execute(_CAME_SINCE, given)}
 
-    def flow(each: DueType) -> Flow:
-        # Enough to tell which of the two is more.
-        most = max(limits.most, min(ended[each.job_type], 10 * limits.most)) + 1
-        values = {"of_type": each.job_type, "since": since, "most": most}
-        came = connection.execute(Prepared("findings.came_since"), values).scalar_one()
-        return Flow(since, came, ended[each.job_type])
+    def flow(each: DueType) -> Flow | None:
+        return Flow(since, came[each.job_type], ended[each.job_type]) if each.job_type in came else None
 
-    return [each._replace(flow=flow(each)) if each.run_at < since else each for each in found]
+    return [each._replace(flow=flow(each)) for each in found]
