@@ -211,7 +211,7 @@ def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]
 
 
 def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:
-    return [DueType(**row) for row in found if row["id"] is not None]
+    return [DueType(**row) for row in found]
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:

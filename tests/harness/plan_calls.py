@@ -39,6 +39,7 @@ from jobrunner.store import (
     overlap,
     raw_driver,
     retention,
+    run_view,
     schedules,
     tallies,
     ticks,
@@ -296,13 +297,14 @@ ASKED: dict[str, Call] = {
     "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
     "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
     "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
+    "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
+    "run_view.look at a dead run": lambda connection: run_view.look(connection, dead_run(connection)),
 }
 PEOPLE = {
     **dict.fromkeys(
         (
             "explain.hosts.look",
-            "explain.queue.forecast",
-            "explain.queue.limit_in_the_way",
+            "explain.line.look",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
         ),
@@ -313,8 +315,8 @@ PEOPLE = {
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",
-    "tallies.now": "the clock, no table",
-    **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
+    **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
+    **dict.fromkeys(("findings.last_ticks", "findings.due_types", "findings.of_rows"), "what findings.facts calls"),
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"

@@ -1748,19 +1748,20 @@ FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
- SELECT found.job_type, found.id, (SELECT jobrunner_schema.job_runs.run_at
+ SELECT listed.job_type, listed.id, (SELECT jobrunner_schema.job_runs.run_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.id = found.id) AS run_at, found.runs
-FROM (SELECT types.job_type AS job_type, (SELECT jobrunner_schema.job_claimable.id
+WHERE jobrunner_schema.job_runs.id = listed.id) AS run_at, listed.runs
+FROM (SELECT found.job_type AS job_type, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at, jobrunner_schema.job_claimable.turn_at AS turn_at
 FROM jobrunner_schema.job_claimable
 WHERE jobrunner_schema.job_claimable.job_type = types.job_type ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(param_1)s::INTEGER) AS id, (SELECT count(*) AS count_1
-FROM (SELECT jobrunner_schema.job_claimable.id AS id
-FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = types.job_type
- LIMIT %(most)s::INTEGER) AS of_type) AS runs
+ LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT %(param_1)s::INTEGER) AS "both"
 FROM types
-WHERE types.job_type IS NOT NULL) AS found""",
+WHERE types.job_type IS NOT NULL
+ LIMIT 10000) AS found) AS listed
+WHERE listed.id IS NOT NULL""",
         {'param_1': 1},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),

@@ -1735,20 +1735,21 @@ FROM job_runs
 WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type) AS job_type
 FROM types
 WHERE types.job_type IS NOT NULL)
- SELECT found.job_type, found.id, (SELECT job_runs.run_at
+ SELECT listed.job_type, listed.id, (SELECT job_runs.run_at
 FROM job_runs
-WHERE job_runs.id = found.id) AS run_at, found.runs
-FROM (SELECT types.job_type AS job_type, (SELECT job_claimable.id
+WHERE job_runs.id = listed.id) AS run_at, listed.runs
+FROM (SELECT found.job_type AS job_type, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
+FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at, job_claimable.turn_at AS turn_at
 FROM job_claimable
 WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :param_1 OFFSET :param_2) AS id, (SELECT count(*) AS count_1
-FROM (SELECT job_claimable.id AS id
-FROM job_claimable
-WHERE job_claimable.job_type = types.job_type
- LIMIT :most OFFSET :param_3) AS of_type) AS runs
+ LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT :param_2 OFFSET :param_3) AS both
 FROM types
-WHERE types.job_type IS NOT NULL) AS found""",
-        {'param_1': 1, 'param_2': 0, 'param_3': 0},
+WHERE types.job_type IS NOT NULL
+ LIMIT 10000 OFFSET :param_4) AS found) AS listed
+WHERE listed.id IS NOT NULL""",
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0},
         {},
         (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),

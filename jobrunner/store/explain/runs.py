@@ -14,7 +14,7 @@ from jobrunner.store.conditions import CLAIM
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import ddl_words, now
 from jobrunner.store.explain import hosts as tick_hosts
-from jobrunner.store.explain import queue
+from jobrunner.store.explain import line, queue
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
 from jobrunner.store.explain.hosts import Hosts
 from jobrunner.store.namespace import MARK
@@ -277,9 +277,10 @@ def _full(asked: _Asked, able: list[HostView]) -> Explanation:
 
 def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:
     run = asked.run
-    if (limit := queue.limit_in_the_way(asked.connection, run)) is not None:
+    place = line.look(asked.connection, run)
+    if (limit := queue.limit_in_the_way(place)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
-    forecast = queue.forecast(asked.connection, run)
+    forecast = queue.forecast(place)
     hosts = ", ".join(sorted({view.host for view in free}))
     says = [view.host for view in free if view.knows]
     lone = " It starts alone in its tick, because its lease expired twice." * (
@@ -294,6 +295,6 @@ def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:
         ended_by = late[0].ended_by
         sentence = f"waits in a queue: the last tick of {late[0].host} used up its {ended_by}; {forecast}."
         return replace(asked.say("budget", sentence, "jobrunner tick --budget 10m", **facts), forecast=forecast)
-    line = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
-    sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{line}.{lone}"
+    behind = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
+    sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{behind}.{lone}"
     return replace(asked.say("ready", sentence, "jobrunner tick", **facts), forecast=forecast)

@@ -32,6 +32,8 @@ from jobrunner.store.views import job_claimable
 _MOST = bindparam("most", type_=Integer)
 """Rows that a finding counts."""
 _ENOUGH_TICKS = 3
+_MOST_TYPES = literal_column("10000", Integer())
+_MORE_THAN_COUNTED: ColumnElement[int] = literal_column("1048576", Integer())
 
 
 def hosts() -> Select[Any]:
@@ -91,14 +93,22 @@ def due_types() -> Select[Any]:
     One walk through the claim's index for each type.
     """
     runs, due, types = job_runs.c, job_claimable.c, _waiting_types()
-    # Not joins, for which the planner would read the whole queue. It has no statistics of a recursion.
-    of_type = select(due.id).where(due.job_type == types.c.job_type).correlate(types)
-    first = of_type.order_by(due.turn_at, due.run_at, due.id).limit(1).scalar_subquery()
-    counted = _count(of_type.limit(_MOST).subquery("of_type"))
-    found = select(types.c.job_type, first.label("id"), counted.label("runs")).where(types.c.job_type.is_not(None))
-    each = found.subquery("found").c
-    run_at = select(runs.run_at).where(runs.id == each.id).scalar_subquery()
-    return select(each.job_type, each.id, run_at.label("run_at"), each.runs)
+    of_type = select(due.id, due.run_at, due.turn_at).where(due.job_type == types.c.job_type).correlate(types)
+    walk = of_type.order_by(due.turn_at, due.run_at, due.id).limit(_MOST).subquery("walk").c
+    # Not a join, for which the planner would read the whole queue: it has no statistics of a recursion. A subquery has
+    # one value only, so the id and the count are one number.
+    first = select(walk.id * _MORE_THAN_COUNTED + func.count().over())
+    both = first.order_by(walk.turn_at, walk.run_at, walk.id).limit(1).scalar_subquery().label("both")
+    # The limit keeps the planner from computing it several times.
+    found = select(types.c.job_type, both).where(types.c.job_type.is_not(None)).limit(_MOST_TYPES).subquery("found").c
+    each = select(
+        found.job_type,
+        (found.both // _MORE_THAN_COUNTED).label("id"),
+        (found.both % _MORE_THAN_COUNTED).label("runs"),
+    )
+    listed = each.subquery("listed").c
+    run_at = select(runs.run_at).where(runs.id == listed.id).scalar_subquery().label("run_at")
+    return select(listed.job_type, listed.id, run_at, listed.runs).where(listed.id.is_not(None))
 
 
 def came_since() -> Select[Any]:

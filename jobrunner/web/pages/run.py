@@ -8,15 +8,17 @@ from typing import Any
 
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Event, Status, allowed
-from jobrunner.store import admin, queries
+from jobrunner.store import admin, queries, run_view
 from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Run
+from jobrunner.store.run_view import RunView
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life
 from jobrunner.web.visitors import Verb
 
-_NEWEST_ATTEMPTS = 20
 _ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
 _INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")
 _EVENTS = {
@@ -34,10 +36,13 @@ _DONE = {
 def show(call: Call, problem: str | None = None) -> Page:
     """The run. ``problem`` says why it was not changed."""
     run_id = call.number("id")
-    at, found = call.read(lambda connection: queries.show(connection, run_id))
-    if found is None:
+    status = 200 if problem is None else 409
+    if call.wants_json:
+        return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
+    at, (found, explained) = call.read(partial(_read, run_id=run_id))
+    if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")
-    run = call.masks.run(found)
+    run = call.masks.run(found.run)
     fields = {
         name: value
         for name, value in vars(run).items()
@@ -46,16 +51,35 @@ def show(call: Call, problem: str | None = None) -> Page:
     values = {
         "at": at,
         "run": run,
+        # What has succeeded needs no explanation.
+        "explained": None if run.status == Status.SUCCEEDED else explained.masked(call.masks.hiding(found.run)),
+        "schedule": found.schedule,
+        "neighbours": found.neighbours,
         "fields": fields,
         "life": life.drawing(run),
         "life_size": (life.WIDTH, life.HEIGHT),
-        "attempts": run.attempt_log[: -_NEWEST_ATTEMPTS - 1 : -1],
-        "older": max(0, len(run.attempt_log) - _NEWEST_ATTEMPTS),
-        "verbs": [verb for verb in _EVENTS if verb in call.visitor.verbs and _is_possible(verb, run)],
+        "attempts": run.attempt_log[::-1],
+        "older": found.older,
+        "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
         "problem": problem,
     }
-    return Page("run.html", values, run if problem is None else {"error": problem}, 200 if problem is None else 409)
+    return Page("run.html", values, None, status)
+
+
+def _read(connection: Connection, run_id: int) -> tuple[RunView | None, Explanation | None]:
+    found = run_view.look(connection, run_id)
+    return found, None if found is None else explain_run(connection, run_id)
+
+
+def _data(call: Call, run_id: int) -> dict[str, Any]:
+    """The same as `show --json`."""
+    _, (found, explained) = call.read(
+        lambda connection: (queries.show(connection, run_id), explain_run(connection, run_id))
+    )
+    if found is None or explained is None:
+        raise NotFound(f"there is no run {run_id}")
+    return {**vars(call.masks.run(found)), "explanation": explained.masked(call.masks.hiding(found)).brief()}
 
 
 def _is_possible(verb: Verb, run: Run) -> bool:
