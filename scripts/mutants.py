@@ -293,7 +293,7 @@ MUTATIONS = (
     ),
     Mutation(
         "no unique index on slots",
-        "alembic/versions/0001_core.py",
+        "alembic/versions/0001_core_runs.sql",
         "CREATE UNIQUE INDEX job_runs_slot ",
         "CREATE INDEX job_runs_slot ",
         [SLOT_TWICE],

@@ -18,6 +18,7 @@ pytest_plugins = [
     "harness.promises",
     "harness.costs",
     "harness.long",
+    "harness.browser",
 ]
 
 # Whoever starts the tests in the background of a script has them ignore it, and with them all that they start.

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness import Commands, Database, SQLiteDatabase, wait_for
+from harness import Commands, Database, SQLiteDatabase
 from harness.handlers_rows import queue
+from harness.tallying import count_all
 from jobrunner import failpoints
-from jobrunner.store import tallies
 from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
@@ -36,19 +36,9 @@ def end(database: Database, status: str = "succeeded", age: timedelta = 100 * DA
     return run_id
 
 
-def count_all(database: Database) -> None:
-    """Until every attempt is in the tallies. On PostgreSQL they wait for transactions of other databases, too."""
+def count_attempts(database: Database) -> None:
     with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
-        wait_for(
-            lambda: (
-                store.write(tallies.fold) is not None
-                and database.value(
-                    "SELECT count(*) = 0 AS done FROM job_attempts, job_state WHERE job_attempts.id > counted_to"
-                )
-            ),
-            30,
-            "all attempts are counted",
-        )
+        count_all(database, store)
 
 
 def all_rows(database: Database) -> tuple[list[Any], list[Any]]:
@@ -63,7 +53,7 @@ def test_archived_runs_are_deleted_and_come_back_as_they_were(
     end(database, "dead", error_type="ValueError", last_error="naïve")
     end(database, "cancelled")
     young, waiting = end(database, age=DAY), queue(database, "report")
-    count_all(database)
+    count_attempts(database)
     before, stats = all_rows(database), jobrunner("stats", "--since", "300d", "--json").json()["types"]
     file = tmp_path / "runs.jsonl"
     done = jobrunner("archive", "--before", "90d", file)
@@ -81,7 +71,7 @@ def test_archived_runs_are_deleted_and_come_back_as_they_were(
         assert all_rows(database) == before
     assert jobrunner("stats", "--since", "300d", "--json").json()["types"] == stats
     # Nothing is counted again.
-    count_all(database)
+    count_attempts(database)
     assert jobrunner("stats", "--since", "300d", "--json").json()["types"] == stats
     assert [each["job_type"] for each in stats] == ["report"]
 
@@ -89,7 +79,7 @@ def test_archived_runs_are_deleted_and_come_back_as_they_were(
 def test_archive_can_be_restored_into_another_database(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily")
     run_id = end(database, definition_id=1)
-    count_all(database)
+    count_attempts(database)
     file, other = tmp_path / "runs.jsonl", SQLiteDatabase(tmp_path / "other.db")
     jobrunner("archive", "--before", "90d", "--type", "report", file)
     env = {"JOBRUNNER_DATABASE_URL": other.url}
@@ -111,7 +101,7 @@ def test_archive_can_be_restored_into_another_database(jobrunner: Commands, data
 @pytest.mark.either_database
 def test_archive_loses_no_run_wherever_it_is_killed(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     ids = {end(database) for _ in range(3)}
-    count_all(database)
+    count_attempts(database)
     before = all_rows(database)
     for number, point in enumerate(failpoints.ARCHIVE_POINTS):
         file, trace = tmp_path / f"{number}.jsonl", tmp_path / f"trace{number}"
@@ -149,7 +139,7 @@ def test_archived_run_that_is_needed_stays_in_the_database(
     jobrunner: Commands, database: Database, tmp_path: Path, change: Callable[[Commands, Database, int], None]
 ) -> None:
     needed, _ = end(database, "dead"), end(database, "dead")
-    count_all(database)
+    count_attempts(database)
     file = tmp_path / "runs.jsonl"
     jobrunner("archive", "--before", "90d", "--keep", file)
     change(jobrunner, database, needed)
@@ -162,7 +152,7 @@ def test_archived_run_that_is_needed_stays_in_the_database(
 @pytest.mark.either_database
 def test_file_that_is_no_whole_archive_is_refused(jobrunner: Commands, database: Database, tmp_path: Path) -> None:
     end(database)
-    count_all(database)
+    count_attempts(database)
     file = tmp_path / "runs.jsonl"
     jobrunner("archive", "--before", "90d", file)
     whole = file.read_bytes()

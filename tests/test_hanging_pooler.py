@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from harness import App, Commands, PostgresDatabase, postgresql_only, wait_for
-from harness.debian import NoPgBouncer, find_pgbouncer
+from harness.debian import NoProgram, find
 from harness.invariants import insert_runs, outcomes
 from harness.processes import is_stopped
 
@@ -40,7 +40,7 @@ pool_mode = transaction
 
 class Bouncer:
     def __init__(self, database: PostgresDatabase, folder: Path) -> None:
-        program, environment = find_pgbouncer()
+        program, environment = find("pgbouncer", "usr/sbin/pgbouncer", "pgbouncer")
         parts = urlsplit(database.url)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
@@ -88,7 +88,7 @@ class Bouncer:
 def bouncer(database: PostgresDatabase, tmp_path: Path) -> Iterator[Bouncer]:
     try:
         made = Bouncer(database, tmp_path)
-    except NoPgBouncer as problem:
+    except NoProgram as problem:
         pytest.skip(str(problem))
     yield made
     made.process.kill()

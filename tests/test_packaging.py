@@ -90,7 +90,7 @@ def test_the_wheel_holds_the_package_and_nothing_beside_it(distributions: Distri
     migrations = {f"jobrunner/_alembic/{name}" for name in files(distributions.checkout / "alembic")}
     assert {name for name in found if name.startswith("jobrunner/")} == own | migrations
     assert {"jobrunner/py.typed", "jobrunner/_alembic/env.py", "jobrunner/_alembic/versions/0001_core.py"} <= found
-    assert sum("/versions/" in name for name in found) == SCHEMA_REVISION
+    assert sum("/versions/" in name and name.endswith(".py") for name in found) == SCHEMA_REVISION
 
 
 def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(distributions: Distributions) -> None:

@@ -12,6 +12,7 @@ import pytest
 from harness import App, Commands, Database, PostgresDatabase, postgresql_only
 from harness.at_work import OWNER, running
 from harness.invariants import insert_runs
+from harness.tallying import count_all
 from jobrunner.lifecycle import AttemptResult, Outcome
 from jobrunner.model import Actor
 from jobrunner.store import tallies
@@ -51,11 +52,6 @@ def move_clock(database: Database, store: Store, by: timedelta) -> None:
     store.close()
 
 
-def count_all(store: Store) -> None:
-    while store.write(tallies.fold):
-        pass
-
-
 def counted(store: Store) -> Counter[tuple[str, str]]:
     found = store.read(tallies.totals)
     return Counter({(key.outcome, key.status): tally.ends for key, tally in found.items()})
@@ -76,7 +72,7 @@ def test_each_end_is_counted_once_whenever_it_is_asked_for(database: Database, s
     for seed in range(4):
         expected += end_some(database, store, 20, seed)
         assert counted(store) == expected, "also what is in no tally yet"
-        count_all(store)
+        count_all(database, store)
         assert counted(store) == expected
     assert rows_of_tallies(database) > 0
 
@@ -86,7 +82,7 @@ def test_what_is_counted_later_is_in_the_hour_in_which_it_ended(database: Databa
     end_some(database, store, 5)
     move_clock(database, store, 3 * HOUR)
     end_some(database, store, 5, seed=1)
-    count_all(store)
+    count_all(database, store)
     found = store.read(lambda connection: tallies.since(connection, first - HOUR))
     hours = Counter[datetime]()
     for (at, _), tally in found.items():
@@ -122,7 +118,7 @@ def test_ten_ticks_that_work_together_count_each_attempt_once(
     insert_runs(database, 200)
     ticks = [jobrunner.start("tick", env={"JOBRUNNER_HOST": f"host{number}"}) for number in range(10)]
     assert [tick.communicate(timeout=60) for tick in ticks] == [("", "")] * 10
-    count_all(store)
+    count_all(database, store)
     assert counted(store) == attempts(database) == {("succeeded", "succeeded"): 200}
     in_tallies = database.value("SELECT sum(ends) AS n FROM job_tallies")
     assert in_tallies == 200
@@ -144,7 +140,7 @@ def test_an_attempt_that_is_committed_after_a_later_one_is_counted(database: Pos
         assert database.value("SELECT counted_to AS n FROM job_state") == 0
         assert counted(store) == {("succeeded", "succeeded"): 1}
         slow.commit()
-    count_all(store)
+    count_all(database, store)
     assert database.value("SELECT counted_to AS n FROM job_state") == 2
     assert counted(store) == {("succeeded", "succeeded"): 2}
 
@@ -164,7 +160,7 @@ def test_compacting_changes_no_total_and_no_hour(database: Database, store: Stor
     for hour in range(4):
         for seed in range(3):
             expected += end_some(database, store, 10, 10 * hour + seed)
-            count_all(store)
+            count_all(database, store)
         move_clock(database, store, HOUR)
     before = store.read(lambda connection: tallies.since(connection, began - HOUR))
     rows = rows_of_tallies(database)
@@ -207,4 +203,4 @@ def test_waits_and_run_times_are_those_of_the_attempts(database: Database, store
         assert tally.waited == pytest.approx(4 * 60, abs=0.1)
         assert tally.ran == pytest.approx(4 * 30, abs=20)
         assert quantile(tally.waits, 0.5, 60.0) == pytest.approx(60, abs=50)
-        count_all(store)
+        count_all(database, store)

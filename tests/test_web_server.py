@@ -1,9 +1,7 @@
 """`jobrunner web`: closed to whoever has not its link, on this host only, and a page of its own while it runs."""
 
 import re
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPResponse
 from urllib.parse import urlencode
 
@@ -12,6 +10,7 @@ import pytest
 from harness import Commands, Database, pages, sqlite_only, wait_for
 from harness.handlers_rows import queue, status_of
 from harness.web import FORM, SAME, Tags
+from harness.web_server import Served, served
 
 
 class Browser:
@@ -42,36 +41,10 @@ class Browser:
         return answer.status
 
 
-class Served:
-    """A running server: its port, and the links that it has printed."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-        found = re.search(r":(\d+)/", lines[0])
-        assert found, lines
-        self.port = int(found[1])
-
-    def browser(self) -> Browser:
-        """A browser that is signed in."""
-        made = Browser(self.port)
-        assert made.sign_in(self.lines[-1]) == 303
-        return made
-
-
-@contextmanager
-def served(jobrunner: Commands, *words: str) -> Iterator[Served]:
-    """A server on a free port. Ctrl-C must end it without a word."""
-    process = jobrunner.start("web", "--port", "0", *words)
-    assert process.stdout
-    lines = [process.stdout.readline().rstrip("\n")]
-    server = Served(lines)
-    try:
-        yield server
-    finally:
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=20)
-        lines += stdout.splitlines()
-    assert (process.returncode, stderr) == (130, "\njobrunner: interrupted\n")
+def signed_in(server: Served) -> Browser:
+    browser = Browser(server.port)
+    assert browser.sign_in(server.lines[-1]) == 303
+    return browser
 
 
 def test_page_is_closed_to_all_but_the_browser_with_the_link(jobrunner: Commands, database: Database) -> None:
@@ -116,7 +89,7 @@ def test_read_only_page_behind_a_proxy(jobrunner: Commands, database: Database) 
     run_id = queue(database, "append")
     with served(jobrunner, "--read-only", "--prefix", "/jobs/", "--allow-host", "Admin.example") as server:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/jobs/\?token=\S{43}", server.lines[0])
-        browser = server.browser()
+        browser = signed_in(server)
         for path in (f"/runs/{run_id}", f"/jobs/runs/{run_id}"):
             answer, text = browser(path, Host="admin.example")
             assert (answer.status, "<button" in text) == (200, False)
@@ -148,7 +121,7 @@ def test_page_says_when_the_schema_does_not_fit_and_when_the_database_comes_back
     jobrunner: Commands, database: Database
 ) -> None:
     with served(jobrunner) as server:
-        browser = server.browser()
+        browser = signed_in(server)
         database.execute("ALTER TABLE job_attempts RENAME TO gone")
         queue(database, "append")
         answer, text = browser("/runs/1")

@@ -6,6 +6,7 @@ application's own database.
 
 from jobrunner.store.kit import Run
 from jobrunner.testing.attempts import Drained, Ended, context
-from jobrunner.testing.jobs import Jobs, Made
+from jobrunner.testing.jobs import Jobs
+from jobrunner.testing.made import Made
 
 __all__ = ["Drained", "Ended", "Jobs", "Made", "Run", "context"]

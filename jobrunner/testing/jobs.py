@@ -6,17 +6,16 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
-from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
 from jobrunner.durations import Duration, parse_duration
-from jobrunner.errors import BadPayload, UsageError
+from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import ClaimedRun, Owner
 from jobrunner.settings import config
@@ -27,44 +26,12 @@ from jobrunner.store.connection import Connection
 from jobrunner.store.kit import Run
 from jobrunner.testing.address import url_of
 from jobrunner.testing.attempts import Drained, Ended, attempt
+from jobrunner.testing.made import Made, asked, fits, listed
 from jobrunner.worker.attempt import result_of
 
 T = TypeVar("T")
 _LEASE = timedelta(hours=1)
 _MOST_ATTEMPTS = 1000
-
-
-class Made(Sequence[Run]):
-    """The runs that a block has enqueued, in their order."""
-
-    def __init__(self, find: Callable[[], list[Run]]) -> None:
-        self._find = find
-        self._kept: list[Run] | None = None
-
-    def close(self) -> None:
-        """Look a last time."""
-        self._kept = self._find()
-
-    def of(self, handler: Any, /, **payload: Any) -> list[Run]:
-        """Those of this handler (or job type) whose payloads hold these values."""
-        return [run for run in self if _fits(run, handler, payload)]
-
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Run]: ...
-    def __getitem__(self, index: int | slice) -> Run | list[Run]:
-        return self._runs[index]
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def __repr__(self) -> str:
-        return f"Made({self._runs!r})"
-
-    @property
-    def _runs(self) -> list[Run]:
-        return self._find() if self._kept is None else self._kept
 
 
 class Jobs:
@@ -108,7 +75,7 @@ class Jobs:
     def all(self, handler: Any = None, /, **payload: Any) -> list[Run]:
         """All runs, or those of this handler (or job type) whose payloads hold these values, in whatever status."""
         found = self.do(lambda each: kit.runs_after(each, 0))
-        return found if handler is None else [run for run in found if _fits(run, handler, payload)]
+        return found if handler is None else [run for run in found if fits(run, handler, payload)]
 
     def assert_enqueued(self, handler: Any, /, **payload: Any) -> Run:
         """The newest run of this handler (or job type) that waits and whose payload holds these values.
@@ -116,16 +83,16 @@ class Jobs:
         Raises AssertionError, which lists the runs that wait, if there is none.
         """
         waiting = self._waiting()
-        found = [run for run in waiting if _fits(run, handler, payload)]
+        found = [run for run in waiting if fits(run, handler, payload)]
         if not found:
-            raise AssertionError(f"{_asked(handler, payload)} is not enqueued; {_listed(waiting)}")
+            raise AssertionError(f"{asked(handler, payload)} is not enqueued; {listed(waiting)}")
         return found[-1]
 
     def refute_enqueued(self, handler: Any, /, **payload: Any) -> None:
         """Raise AssertionError if such a run waits."""
-        found = [run for run in self._waiting() if _fits(run, handler, payload)]
+        found = [run for run in self._waiting() if fits(run, handler, payload)]
         if found:
-            raise AssertionError(f"{_asked(handler, payload)} is enqueued; {_listed(found)}")
+            raise AssertionError(f"{asked(handler, payload)} is enqueued; {listed(found)}")
 
     def _waiting(self) -> list[Run]:
         return [run for run in self.all() if run.status == Status.QUEUED]
@@ -269,34 +236,3 @@ def _finish(coroutine: Any, *, on_django: bool) -> Any:
         return asgiref.async_to_sync(wait)()
     coroutine.close()
     raise UsageError("an event loop is running already; call drain in another thread, or drain_async")
-
-
-def _fits(run: Run, handler: Any, payload: dict[str, Any]) -> bool:
-    if run.job_type != _type_of(handler):
-        return False
-    held = run.payload if isinstance(run.payload, dict) else {}
-    if isinstance(handler, Job) and payload:
-        try:
-            # What the handler gets: a datetime and not its text.
-            held = {**handler.arguments(held)}
-        except BadPayload:
-            return False
-    return all(name in held and held[name] == value for name, value in payload.items())
-
-
-def _type_of(handler: Any) -> str:
-    if isinstance(handler, Job):
-        return handler.name
-    # A task of Django.
-    return str(getattr(handler, "module_path", handler))
-
-
-def _asked(handler: Any, payload: dict[str, Any]) -> str:
-    return f"{_type_of(handler)}({', '.join(f'{name}={value!r}' for name, value in payload.items())})"
-
-
-def _listed(runs: Sequence[Run]) -> str:
-    if not runs:
-        return "no run waits"
-    lines = (f"  run {run.id}: {_asked(run.job_type, run.payload)}, due {run.run_at}" for run in runs[-20:])
-    return "\n".join([f"{len(runs)} waiting:", *lines])

@@ -1,4 +1,4 @@
-"""Debian's cron, libfaketime and pgbouncer: from the system, else unpacked from their packages into our own folder.
+"""Debian's cron, libfaketime, pgbouncer, chromium and nginx: from the system, else unpacked into our own folder.
 
 Unpacked, not installed: no daemon is started, and nothing on the machine changes.
 """
@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CRON_PACKAGES = ("cron", "libfaketime")
-# With the libraries that a small machine may not have.
-PGBOUNCER_PACKAGES = ("pgbouncer", "libc-ares2", "libevent-2.1-7")
-STEP_SECONDS = 60
+STEP_SECONDS = 180
 UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
@@ -25,8 +23,8 @@ class NoCron(Exception):
     """A cron daemon cannot be run here; the message says why."""
 
 
-class NoPgBouncer(Exception):
-    """A PgBouncer cannot be had here; the message says why."""
+class NoProgram(Exception):
+    """A program cannot be had here; the message says which and why."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +84,9 @@ def can_unshare() -> bool:
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
+def one_at_a_time(name: str = "cron") -> Iterator[None]:
     """The workers of a session need the packages once."""
-    with open(f"{cache_folder()}.lock", "a") as lock:
+    with open(f"{cache_folder(name)}.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -120,24 +118,46 @@ def download(folder: Path, packages: Sequence[str]) -> None:
     try:
         run("apt-get", "download", *packages, cwd=folder)
     except subprocess.CalledProcessError:  # the lists of packages are missing or old
-        run("apt-get", "update", cwd=folder)
+        update()
         run("apt-get", "download", *packages, cwd=folder)
 
 
-def run(*command: str, cwd: Path) -> None:
-    subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=STEP_SECONDS)
+def update() -> None:
+    with one_at_a_time("lists"):
+        run("apt-get", "update", cwd=Path("/"))
+
+
+def with_dependencies(package: str) -> list[str]:
+    """The package, and what it needs that is not installed here."""
+    ask = ("apt-get", "install", "--simulate", "--no-install-recommends", package)
+    try:
+        said = run(*ask, cwd=Path("/"))
+    except subprocess.CalledProcessError:
+        update()
+        said = run(*ask, cwd=Path("/"))
+    return [line.split()[1] for line in said.splitlines() if line.startswith("Inst ")]
+
+
+def run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, check=True, capture_output=True, timeout=STEP_SECONDS)
+    return done.stdout.decode("utf-8", "replace")
 
 
 @functools.cache
-def find_pgbouncer() -> tuple[Path, Mapping[str, str]]:
-    """The program and the environment that it needs. Raises NoPgBouncer."""
-    installed = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if installed is not None:
-        return Path(installed), {}
+def find(name: str, program: str, *installed: str) -> tuple[Path, Mapping[str, str]]:
+    """A program, and the environment that it needs. Raises NoProgram.
+
+    ``name`` is that of its package, ``program`` its place there; ``installed`` are the names that it may have on PATH.
+    """
+    for each in installed:
+        if place := shutil.which(each, path=f"{os.environ.get('PATH', '')}:/usr/sbin"):
+            return Path(place), {}
     try:
-        with one_at_a_time():
-            root = unpack("pgbouncer", PGBOUNCER_PACKAGES)
+        with one_at_a_time(name):
+            root = cache_folder(name)
+            root = unpack(name, [] if root.exists() else with_dependencies(name))
     except (OSError, subprocess.SubprocessError) as problem:
-        raise NoPgBouncer(f"no pgbouncer here, and its package cannot be had: {problem}") from problem
-    libraries = sorted({str(path.parent) for path in (root / "usr/lib").rglob("*.so.*")})
-    return root / "usr/sbin/pgbouncer", {"LD_LIBRARY_PATH": ":".join(libraries)}
+        raise NoProgram(f"no {name} here, and its package cannot be had: {problem}") from problem
+    libraries = sorted({str(path.parent) for path in (root / "usr/lib").rglob("*.so*")})
+    fonts = {"FONTCONFIG_SYSROOT": str(root)} if (root / "etc/fonts").exists() else {}
+    return root / program, {"LD_LIBRARY_PATH": ":".join(libraries), **fonts}

@@ -1,0 +1,46 @@
+CREATE VIEW {schema}job_claimable AS
+  SELECT id, job_type, turn_at, run_at, lease_expiries, releases FROM {schema}job_runs
+  WHERE gate = '' AND {claimable};
+CREATE VIEW {schema}job_gated AS
+  SELECT id, job_type, gate, turn_at, run_at, lease_expiries FROM {schema}job_runs
+  WHERE gate <> '' AND {claimable};
+-- Limits that no claim has asked for in ten minutes count as open: those of the code may have changed.
+CREATE VIEW {schema}job_open_limits AS
+  SELECT job_type, max_running_per_key, {stale} AS is_stale
+  FROM {schema}job_limits
+  WHERE {unpaused} AND ({stale}
+    OR ((opens_at IS NULL OR opens_at <= {now})
+      AND (max_running IS NULL OR max_running > (SELECT count(*) FROM {schema}job_runs
+        WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> ''))));
+CREATE VIEW {schema}job_open_gates AS
+  SELECT job_gates.job_type, job_gates.gate FROM {schema}job_open_limits
+  JOIN {schema}job_gates ON job_gates.job_type = job_open_limits.job_type AND job_gates.turn_at IS NOT NULL
+  WHERE is_stale OR ((opens_at IS NULL OR opens_at <= {now})
+    AND (max_running_per_key IS NULL OR max_running_per_key > (SELECT count(*) FROM {schema}job_runs
+      WHERE job_runs.job_type = job_gates.job_type AND job_runs.gate = job_gates.gate
+        AND job_runs.lease_token IS NOT NULL AND job_runs.gate <> '')));
+CREATE VIEW {schema}job_overdue AS
+  SELECT id, definition_id, job_type, status, attempts, start_deadline_at FROM {schema}job_runs
+  WHERE finished_at IS NULL AND lease_token IS NULL AND start_deadline_at <= {now};
+CREATE VIEW {schema}job_expandable AS
+  SELECT id, next_run_at FROM {schema}job_definitions
+  WHERE {expandable};
+-- No lease is longer than ten minutes: one that seems to be is left from before the clock stepped back.
+CREATE VIEW {schema}job_recoverable AS
+  SELECT id, host, locked_by FROM {schema}job_runs
+  WHERE status = 'running' AND (locked_until <= {now} OR locked_until > {now} + {ten_minutes});
+CREATE VIEW {schema}job_due AS
+  SELECT 'claim' AS kind, id, run_at AS due_at FROM {schema}job_claimable
+  UNION ALL SELECT 'claim', id, run_at FROM {schema}job_open_gates
+    JOIN {schema}job_gated ON job_gated.job_type = job_open_gates.job_type AND job_gated.gate = job_open_gates.gate
+  UNION ALL SELECT 'follow', run_id, NULL FROM {schema}job_parents WHERE parent_status IS NOT NULL
+  UNION ALL SELECT 'expand', id, next_run_at FROM {schema}job_expandable
+  UNION ALL SELECT 'recover', id, NULL FROM {schema}job_recoverable
+  UNION ALL SELECT 'expire', id, start_deadline_at FROM {schema}job_overdue;
+CREATE VIEW {schema}job_dead AS
+  SELECT id, job_type, finished_at, attempts, error_type, last_error, payload FROM {schema}job_runs
+  WHERE status = 'dead';
+CREATE VIEW {schema}job_stuck AS
+  SELECT id, job_type, host, locked_by, started_at, locked_until, timeout FROM {schema}job_runs
+  WHERE status = 'running' AND (locked_until <= {now}
+    OR (timeout > 0 AND started_at + timeout * {one_second} <= {now}));

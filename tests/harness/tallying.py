@@ -1,0 +1,20 @@
+"""Brings the tallies up to date, as ticks do one after the other."""
+
+from harness.database import Database
+from harness.waiting import wait_for
+from jobrunner.store import tallies
+from jobrunner.store.database import Database as Store
+
+
+def count_all(database: Database, store: Store) -> None:
+    """Until every attempt is in the tallies.
+
+    On PostgreSQL that waits for the writing transactions of the whole server, those of other tests included.
+    """
+
+    def is_done() -> bool:
+        store.write(tallies.fold)
+        uncounted = "SELECT count(*) AS n FROM job_attempts, job_state WHERE job_attempts.id > counted_to"
+        return bool(database.value(uncounted) == 0)
+
+    wait_for(is_done, 30, "all attempts are counted")
