@@ -28,7 +28,7 @@ HOSTILE = "'\"><img src=x onerror=a()><script>alert(1)</script></pre></title></s
 TAGS = {
     *("html", "head", "meta", "title", "link", "body", "a", "header", "nav", "strong", "span", "main", "footer", "p"),
     *("time", "h1", "h2", "h3", "small", "dl", "div", "dt", "dd", "section", "table", "thead", "tbody", "tr", "th"),
-    *("td", "form", "input", "label", "button", "select", "option", "pre", "code", "b", "details", "summary"),
+    *("td", "form", "fieldset", "legend", "input", "label", "button", "select", "option", "pre", "code", "b", "details", "summary"),
     *("svg", "rect", "g", "text", "line", "path", "circle", "figure", "figcaption", "ol", "ul", "li"),
 }
 # The columns in which a CHECK, or the code, allows only some values.
@@ -62,14 +62,14 @@ class Asked:
     def __call__(
         self,
         path: str,
-        form: Mapping[str, str] | None = None,
+        form: Mapping[str, str | list[str]] | Mapping[str, str] | Mapping[str, list[str]] | None = None,
         *,
         method: str | None = None,
         headers: Mapping[str, str] = SAME,
     ) -> Response:
         """Get a page, or send a form."""
         place, _, query = path.partition("?")
-        body = b"" if form is None else urlencode(form).encode()
+        body = b"" if form is None else urlencode(form, doseq=True).encode()
         method = method or ("GET" if form is None else "POST")
         sent = {"host": "example", **(FORM if body else {}), **headers}
         return self.web.respond(Request(method, place, query, sent, body, visitor=self.visitor))

@@ -11,6 +11,7 @@ from jobrunner.store import overview
 from jobrunner.store.connection import Connection
 from jobrunner.store.overview import State
 from jobrunner.web.call import Call, Page
+from jobrunner.web.pages import pausing
 
 
 def now(call: Call) -> Page:
@@ -18,7 +19,8 @@ def now(call: Call) -> Page:
     at, (state, wrong) = call.recent.get("now", lambda: call.read(_read))
     label = call.access.location.label
     data = {"database": label, **vars(state), "handlers_problem": None, "state_problem": None}
-    return Page("now.html", {"at": at, "state": state, "findings": wrong, "database": label}, data)
+    done = pausing.DONE.get(call.query.get("done", ""))
+    return Page("now.html", {"at": at, "state": state, "findings": wrong, "database": label, "done": done}, data)
 
 
 def _read(connection: Connection) -> tuple[State, list[Finding] | None]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
+from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store import admin, queries, run_view
@@ -15,8 +17,11 @@ from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Run
 from jobrunner.store.run_view import RunView
+from jobrunner.text import whole_number
+from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life
+from jobrunner.web.rendering import since
 from jobrunner.web.visitors import Verb
 
 _ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
@@ -25,11 +30,16 @@ _EVENTS = {
     Verb.RETRY: (Event.RETRY, Event.FORCE_RETRY),
     Verb.CANCEL: (Event.CANCEL,),
     Verb.DISCARD: (Event.DISCARD,),
+    # Of whatever a claim takes.
+    Verb.RESCHEDULE: (Event.CLAIM,),
+    Verb.PRIORITY: (Event.CLAIM,),
 }
 _DONE = {
     Verb.RETRY: "Queued again.",
     Verb.CANCEL: "Cancelled, or its handler is being stopped.",
     Verb.DISCARD: "Discarded.",
+    Verb.RESCHEDULE: "It has another time.",
+    Verb.PRIORITY: "It has another priority.",
 }
 
 
@@ -62,7 +72,7 @@ def show(call: Call, problem: str | None = None) -> Page:
         "older": found.older,
         "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
-        "problem": problem,
+        "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
     return Page("run.html", values, None, status)
 
@@ -80,6 +90,15 @@ def _data(call: Call, run_id: int) -> dict[str, Any]:
     if found is None or explained is None:
         raise NotFound(f"there is no run {run_id}")
     return {**vars(call.masks.run(found)), "explanation": explained.masked(call.masks.hiding(found)).brief()}
+
+
+def _as_it_is(run: Run, at: datetime) -> str:
+    """What somebody who was too late wants to know."""
+    if run.finished_at is not None:
+        how = "succeeded" if run.status == Status.SUCCEEDED else f"is {run.status}"
+        return f"The run already {how}, {since(run.finished_at, at)}."
+    began_at = run.started_at if run.status == Status.RUNNING else None
+    return f"The run is {run.status}{f', {since(began_at, at)}' if began_at else ''}."
 
 
 def _is_possible(verb: Verb, run: Run) -> bool:
@@ -114,6 +133,19 @@ def discard(call: Call) -> Page | Redirect:
     return _change(call, Verb.DISCARD, admin.discard)
 
 
+def reschedule(call: Call) -> Page | Redirect:
+    """Give the run another time."""
+    run_at = fields.instant_or_later(call.form.get("run_at", ""))
+    check_run_at(run_at)
+    return _change(call, Verb.RESCHEDULE, partial(admin.reschedule, run_at=run_at))
+
+
+def set_priority(call: Call) -> Page | Redirect:
+    """Give the run another priority."""
+    priority = whole_number(call.form.get("priority", ""), least=-1000, most=1000)
+    return _change(call, Verb.PRIORITY, partial(admin.set_priority, priority=priority))
+
+
 def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redirect:
     run_id = call.number("id")
 
@@ -127,7 +159,7 @@ def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redir
         return Redirect(f"runs/{run_id}?done={verb}", _as_data(done))
     if done.key_holder is not None:
         return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
-    return show(call, f"Not done: {verb} is not possible while a run is {done.status}. This is the run as it is now.")
+    return show(call, f"Not done: {verb} is not possible.")
 
 
 def _as_data(done: Done) -> dict[str, Any]:
