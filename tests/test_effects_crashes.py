@@ -1,5 +1,6 @@
 """Crashes around effects and own transactions: the judge counts outside, and none happens twice or goes unseen."""
 
+import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -66,12 +67,18 @@ class Crashes:
     def work_and_end(self, table: str) -> None:
         lease = self.run.claim()
 
-        def work() -> None:
-            effects = effects_of(self.url, lease, lease_seconds=8)
-            with effects.transaction(None, lambda: None) as connection:
-                connection.exec_driver_sql(f"INSERT INTO {table} VALUES ({self.run.run_id})")
+        insert = f"INSERT INTO {table} VALUES ({self.run.run_id})"
 
-        self.ends.append(crash(self.fault(OF_TRANSACTION), work))
+        def work() -> None:
+            with effects_of(self.url, lease, lease_seconds=8).transaction(None, lambda: None) as connection:
+                connection.exec_driver_sql(insert)
+
+        async def work_async() -> None:
+            async with effects_of(self.url, lease, lease_seconds=8).transaction(None, lambda: None) as connection:
+                await connection.exec_driver_sql(insert)
+
+        chosen = self.chance.choice([work, lambda: asyncio.run(work_async())])
+        self.ends.append(crash(self.fault(OF_TRANSACTION), chosen))
         # What its tick does when a child has died: the evidence decides, once no transaction holds the row any more.
         answer = wait_for(lambda: self.finalize(lease), 20, "an answer")
         status = self.database.value("SELECT status FROM job_runs WHERE id = ?", [self.run.run_id])

@@ -76,6 +76,15 @@ async def work_async(ctx: Context):
     await asyncio.to_thread(in_a_thread)
 
 
+@job("work_awaited")
+async def work_awaited(ctx: Context, wait: float = 0):
+    async with ctx.transaction() as connection:
+        await connection.exec_driver_sql(f"INSERT INTO things VALUES ({ctx.run_id})")
+        ctx.result = {"attempt": ctx.attempt}
+        leave_trace("inside")
+        await asyncio.sleep(wait)
+
+
 @job("slow_inside", kill_after="1s")
 def slow_inside(ctx: Context):
     with ctx.transaction() as connection:
@@ -138,8 +147,8 @@ def test_effect_of_a_child_that_was_killed_is_uncertain_until_a_person_settles_i
 def test_child_that_dies_around_the_commit_of_its_own_transaction_is_charged_only_before_it(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    for point, crashes in (("before_end", 1), ("before_commit", 1), ("committed", 0)):
-        (run_id,) = insert_runs(database, 1, "work")
+    for number, (point, crashes) in enumerate((("before_end", 1), ("before_commit", 1), ("committed", 0)) * 2):
+        (run_id,) = insert_runs(database, 1, "work" if number < 3 else "work_awaited")
         tick = jobrunner.tick(env={"JOBRUNNER_FAULT": f"transaction.{point}=kill"})
         assert (outcomes(database, run_id), done(database, run_id)) == (
             (["crashed"], 0) if crashes else (["succeeded"], 1)
@@ -187,13 +196,16 @@ def test_handler_that_goes_on_after_its_commit_keeps_no_lease_and_ends_as_succee
     assert_consistent(database)
 
 
-@pytest.mark.promise("P5")
-def test_own_transaction_of_an_async_handler_ends_its_run_from_a_thread(
-    jobrunner: Commands, app: App, database: Database
-) -> None:
-    runs = insert_runs(database, 3, "work_async")
+@pytest.mark.promise("P2", "P5")
+def test_own_transaction_of_an_async_handler_ends_its_run(jobrunner: Commands, app: App, database: Database) -> None:
+    """In its event loop or from a thread; and one that is stopped inside has done nothing."""
+    runs = [*insert_runs(database, 2, "work_async"), *insert_runs(database, 2, "work_awaited")]
     assert jobrunner.tick().stderr == ""
-    assert [(outcomes(database, each), done(database, each)) for each in runs] == [(["succeeded"], 1)] * 3
+    assert [(outcomes(database, each), done(database, each)) for each in runs] == [(["succeeded"], 1)] * 4
+    assert run_of(database, runs[-1])["result"] == {"attempt": 1}
+    (stopped,) = insert_runs(database, 1, "work_awaited", {"wait": 30}, timeout=1)
+    jobrunner.tick(env={"JOBRUNNER_LEASE": "20s"})
+    assert (outcomes(database, stopped), done(database, stopped)) == (["timed_out"], 0)
     assert_consistent(database)
 
 

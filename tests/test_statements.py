@@ -12,7 +12,7 @@ import pytest
 import jobrunner
 from harness import App, Commands, Database
 from harness.at_work import running
-from harness.idle_ticks import tick
+from harness.idle_ticks import imported_by, tick
 from harness.invariants import insert_runs
 
 SOURCES = Path(jobrunner.__file__).parent
@@ -57,6 +57,37 @@ def test_a_tick_that_recovers_ends_expands_and_runs_imports_no_sqlalchemy_and_no
     others = {"sqlite": "psycopg", "postgresql": "_sqlite3"}
     # The handler's child converts its arguments.
     assert not busy.imported & {"sqlalchemy", "alembic", "msgspec", others[database.name]}
+
+
+def test_status_and_health_with_something_in_each_of_their_tables_import_neither_sqlalchemy_nor_rich(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    """To import them takes longer than to read the database, also beside a long history."""
+    app.write(
+        "handlers", "from jobrunner import job\n\n@job('known', max_running=1, max_waiting=9)\ndef known(ctx): ...\n"
+    )
+    jobrunner.enqueue("known")
+    jobrunner.tick()
+    past = database.now() - timedelta(minutes=1)
+    jobrunner("schedule", "add", "each", "--type", "known", "--cron", "* * * * *")
+    jobrunner("pause", "--type", "other")
+    for of_type in ("known", "other"):
+        insert_runs(database, 2, of_type, run_at=past)
+    insert_runs(database, 1, "known", status="failed", run_at=past + timedelta(hours=1), error_type="E", last_error="e")
+    insert_runs(database, 1, "known", status="dead", finished_at=past, error_type="E", last_error="e")
+    running(database, 1, job_type="known", gate="all", locked_until=past + timedelta(hours=1))
+    effect = "INSERT INTO job_effects (key, state, run_id, job_type, attempt, token, lease_token, intended_at)"
+    database.execute(f"{effect} VALUES ('pay-1', 'intended', 1, 'known', 1, 't', 'l', ?)", [past])
+    found = jobrunner.status()
+    tables = (
+        "running", "failing", "dead", "pauses", "schedules", "unknown_types", "limits", "running_limits",
+        "uncertain_effects", "ticks",
+    )  # fmt: skip
+    assert [name for name in tables if not found[name]] == []
+    assert found["oldest_due"]["reason"] == "limit"
+    for words in (["status"], ["status", "--json"], ["health"]):
+        done = jobrunner(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}, check=False)
+        assert not imported_by(done) & {"sqlalchemy", "alembic", "rich", "prometheus_client"}, words
 
 
 @pytest.mark.parametrize("types", [1, 10, 11])

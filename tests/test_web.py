@@ -193,7 +193,7 @@ def test_json_is_that_of_the_command(database: Database) -> None:
         state = store.read(lambda connection: overview.status(connection, None))
     assert asked(f"/runs/{runs['dead']}?format=json").body == as_json({**vars(shown), "explanation": explained.brief()})
     told = asked.json("/")
-    assert set(told) == {"database", *vars(state), "handlers_problem", "state_problem"}
+    assert set(told) == {"database", "findings", *vars(state), "handlers_problem", "state_problem"}
     assert told["runs"] == state.runs
 
 

@@ -12,10 +12,9 @@ from jobrunner.application.own_connections import own_connections
 from jobrunner.durations import Duration
 from jobrunner.jobs.parents import After
 from jobrunner.model import OnFailure, Taken
-from jobrunner.store.async_callers import AsyncTransaction, async_connection_of_caller
-from jobrunner.store.callers import connection_of_caller, unscoped
+from jobrunner.store.async_callers import AsyncTransaction, follow_on
 from jobrunner.store.connection import Executor
-from jobrunner.store.steps import follow, follow_async
+from jobrunner.store.steps import follow
 
 __all__ = ["AsyncTransaction", "enqueue_async", "enqueue_many_async"]
 
@@ -78,13 +77,7 @@ async def enqueue_many_async(
 async def _do(transaction: AsyncTransaction | None, work: Work[T]) -> T:
     if transaction is None:
         return await asyncio.wrap_future(own_connections().write(lambda own: _follow(own, work)))
-    given = unscoped(transaction)
-    if hasattr(given, "run_sync"):
-        # The library itself makes its connection one without await.
-        done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each, schema_of_ours()), work))
-        return done
-    caller = await async_connection_of_caller(given, schema_of_ours())
-    return await follow_async(caller, work(caller.database))
+    return await follow_on(transaction, schema_of_ours(), work)
 
 
 def _follow(caller: Executor, work: Work[T]) -> T:

@@ -17,8 +17,7 @@ from jobrunner.settings.config import Config
 from jobrunner.store import overview
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.limits_view import RunningLimit
-from jobrunner.store.overview import DeadRun, FailingRun, State
+from jobrunner.store.overview import DeadRun, FailingRun, RunningLimit, State
 
 _EVERY_SECONDS = 2.0
 

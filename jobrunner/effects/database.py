@@ -28,6 +28,7 @@ class ChildDatabase:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._engine: Any = None
+        self._async_engine: Any = None
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """As ``Database.write``."""
@@ -54,6 +55,14 @@ class ChildDatabase:
 
             self._engine = open_engine(self.location, self.waits)
         return self._engine
+
+    def async_engine(self) -> Any:
+        """The same for async handlers."""
+        if self._async_engine is None:
+            from jobrunner.store.drivers.engine import open_async_engine
+
+            self._async_engine = open_async_engine(self.location, self.waits)
+        return self._async_engine
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+from jobrunner.effects.async_transaction import AwaitedTransaction
 from jobrunner.effects.database import ChildDatabase
+from jobrunner.effects.ending import RunEnd
 from jobrunner.effects.once import Call, EffectRun, Once, execute, execute_async
-from jobrunner.effects.transaction import RunTransaction
+from jobrunner.effects.transaction import PlainTransaction
 from jobrunner.errors import UsageError
+from jobrunner.jobs.blocks import TransactionBlock
 from jobrunner.jobs.effect import Effect, OnUncertain, check_key, check_on_uncertain
+from jobrunner.store.async_transactions import AsyncOwnTransaction
 
 
 class RunEffects:
@@ -20,8 +24,10 @@ class RunEffects:
 
     def __init__(self, database: ChildDatabase, run: EffectRun, shield: Callable[[], Any]) -> None:
         self._once = Once(database, run)
-        self._transaction = RunTransaction(database, run, shield)
+        self._end = RunEnd(database, run)
         self._shield = shield
+        # A block that is forgotten while it is open would be closed by the garbage collector, beside what it does.
+        self._blocks: list[TransactionBlock] = []
 
     def once(
         self, key: str, send: Callable[..., Any], on_uncertain: OnUncertain, /, *args: Any, **kwargs: Any
@@ -37,24 +43,38 @@ class RunEffects:
         """As ``Context.once_async``."""
         return await execute_async(self._once.steps(self._call(key, on_uncertain), partial(send, *args, **kwargs)))
 
-    def transaction(self, given: object, result: Callable[[], object]) -> AbstractContextManager[Any]:
+    def transaction(self, given: object, result: Callable[[], object]) -> TransactionBlock:
         """As ``Context.transaction``."""
-        return self._transaction.block(given, result)
+        plain, awaited = PlainTransaction(self._end, self._shield), AwaitedTransaction(self._end, self._shield)
+        self._blocks.append(TransactionBlock(plain.block(given, result), awaited.block(given, result)))
+        return self._blocks[-1]
 
     @property
     def is_committed(self) -> bool:
         """Whether the run has ended with its own transaction."""
-        return self._transaction.is_committed
+        return self._end.is_committed
+
+    async def close_async(self) -> None:
+        """Roll back what a handler that returns has left open. Raises UsageError then."""
+        left, self._end.open = self._end.open, None
+        if left is None:
+            return
+        if isinstance(left, AsyncOwnTransaction):
+            await left.rollback()
+        else:
+            left.rollback()
+        raise UsageError("the handler has returned inside its own transaction, which was rolled back; use `with`")
 
     def close(self) -> None:
-        """Raise UsageError if the handler has left its transaction open."""
-        self._transaction.close()
+        """As ``close_async``, in a child without an event loop."""
+        if self._end.open is not None:
+            asyncio.run(self.close_async())
 
     def _call(self, key: str, on_uncertain: OnUncertain) -> Call:
-        if self._transaction.is_open:
+        if self._end.open is not None:
             raise UsageError(
                 "no effect inside the run's own transaction: it would stay open meanwhile; call once before"
             )
-        if self._transaction.is_committed:
+        if self._end.is_committed:
             raise UsageError("the run has ended with its own transaction; call once before")
         return Call(check_key(key), check_on_uncertain(on_uncertain))

@@ -10,39 +10,29 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from typing import Any
 
 from jobrunner import failpoints
-from jobrunner.durations import format_duration
-from jobrunner.effects.database import ChildDatabase
-from jobrunner.effects.once import EffectRun
-from jobrunner.errors import JobrunnerError, TransactionTooLong, UsageError
-from jobrunner.jobs.outcomes import HandlerStopped
-from jobrunner.jobs.payload import check_payload
-from jobrunner.store import finalize, holding, transactions
+from jobrunner.effects.ending import RunEnd
+from jobrunner.store import transactions
+from jobrunner.store.steps import follow
 from jobrunner.store.transactions import OwnTransaction
 
-_LONGEST_SHARE = 0.25
-"""Of the lease: on SQLite nobody else can write while the transaction is open, not even a heartbeat."""
 
+class PlainTransaction:
+    """A handler's own transaction for ``with``. ``shield`` makes a block that a request to stop does not interrupt."""
 
-class RunTransaction:
-    """The one transaction that a run may end in. ``shield`` makes a block that a request to stop does not interrupt."""
-
-    def __init__(self, database: ChildDatabase, run: EffectRun, shield: Callable[[], Any]) -> None:
-        self.is_committed = False
-        self._database = database
-        self._run = run
+    def __init__(self, end: RunEnd, shield: Callable[[], Any]) -> None:
+        self._end = end
         self._shield = shield
-        self._open: OwnTransaction | None = None
 
     @contextmanager
     def block(self, given: object, result: Callable[[], object]) -> Iterator[Any]:
         """The transaction, on ``given`` or on a connection of our own. ``result`` is asked for at its end."""
-        self._check_is_first()
-        own = self._open = transactions.begin(
-            self._database.engine() if given is None else given, self._database.location.schema
+        end = self._end
+        end.check_is_first()
+        own = end.open = transactions.begin(
+            end.database.engine() if given is None else given, end.database.location.schema
         )
         try:
             with self._time_limit(own):
@@ -54,67 +44,33 @@ class RunTransaction:
             own.rollback()
             raise
         finally:
-            self._open = None
+            end.open = None
         failpoints.hit("transaction.committed")
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the handler is inside its transaction."""
-        return self._open is not None
-
-    def close(self) -> None:
-        """Roll back what a handler that returns has left open. Raises UsageError then."""
-        own, self._open = self._open, None
-        if own is not None:
-            own.rollback()
-            raise UsageError("the handler has returned inside its own transaction, which was rolled back; use `with`")
-
-    def _check_is_first(self) -> None:
-        if self.is_open or self.is_committed:
-            raise UsageError("a run has one transaction of its own, because its end is committed with it")
-
     def _end_run(self, own: OwnTransaction, result: object) -> None:
-        kept = None if result is None else check_payload({"result": result}, self._run.outcome_limit)["result"]
+        kept = self._end.checked(result)
         executor = own.executor()
         failpoints.hit("transaction.before_end", cut=own.sever)
-        if not finalize.succeed_in(executor, self._run.lease, kept):
-            raise self._why_not_ended()
+        if not follow(executor, self._end.steps(executor.database, kept)):
+            raise self._end.why_not()
         failpoints.hit("transaction.before_commit", cut=own.sever)
-
-    def _why_not_ended(self) -> BaseException:
-        lease = self._run.lease
-        if self._database.read(lambda each: holding.still_held(each, [lease])):
-            return UsageError(
-                f"this connection is not to the database {self._database.location.label}, where run {lease.run_id} is"
-            )
-        return HandlerStopped(f"run {lease.run_id} has lost its lease, so its transaction was rolled back")
 
     def _commit(self, own: OwnTransaction) -> None:
         try:
             own.commit()
         except Exception:
             # Perhaps only the answer was lost. The attempt has a row if the COMMIT was applied.
-            if not self._is_applied():
+            if not self._end.is_applied():
                 raise
-        self.is_committed = True
-
-    def _is_applied(self) -> bool:
-        lease = self._run.lease
-        with suppress(JobrunnerError):
-            return lease in self._database.read(lambda each: holding.ended_attempts(each, [lease]))
-        return False
+        self._end.is_committed = True
 
     @contextmanager
     def _time_limit(self, own: OwnTransaction) -> Iterator[None]:
         if not own.holds_only_lock():
             yield
             return
-        longest = timedelta(seconds=self._database.lease_seconds * _LONGEST_SHARE)
-        error = TransactionTooLong(
-            f"the transaction took longer than {format_duration(longest)}, a quarter of the lease; nobody else can"
-            " write to the SQLite file meanwhile, not even a heartbeat"
-        )
-        limit = _Limit(longest.total_seconds(), error, own.interrupt)
+        error = self._end.too_long()
+        limit = _Limit(self._end.longest.total_seconds(), error, own.interrupt)
         try:
             yield
         except Exception as raised:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +11,7 @@ from jobrunner import clock
 from jobrunner.errors import UsageError
 
 if TYPE_CHECKING:
+    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.effect import Effect, OnUncertain
 
 
@@ -80,17 +80,21 @@ class Context:
         """As ``once``, for async handlers: what ``send`` or ``on_uncertain`` returns is awaited if it can be."""
         return cast("Effect", await self._database().once_async(key, send, on_uncertain, *args, **kwargs))
 
-    def transaction(self, connection: Any = None) -> AbstractContextManager[Any]:
-        """A transaction in which the handler's writes and the run's own end commit together: ``with`` it.
+    def transaction(self, connection: Any = None) -> TransactionBlock:
+        """A transaction in which the handler's writes and the run's own end commit together.
 
-        ``connection`` is an engine, connection or session of SQLAlchemy, a connection of psycopg or sqlite3, or
-        Django's, to the database of jobrunner; None: a SQLAlchemy connection of jobrunner's own. The block gets it, but
-        for an engine a connection of it. When the block ends, the run is succeeded, with ``result``; if it raises, all
-        is rolled back. If the run has lost its lease, all is rolled back and HandlerStopped is raised. On SQLite the
-        block may take a quarter of the lease. A run has one such transaction.
+        ``with`` it, and give an engine, connection or session of SQLAlchemy, a connection of psycopg or sqlite3, or
+        Django's. In an async handler ``async with`` it, and give an AsyncEngine, AsyncConnection or AsyncSession of
+        SQLAlchemy, or a connection of psycopg, asyncpg or aiosqlite for await. It must lead to the database of
+        jobrunner; None: a connection of SQLAlchemy of jobrunner's own. The block gets it, but for an engine a
+        connection of it.
+
+        When the block ends, the run is succeeded, with ``result``; if it raises, all is rolled back. If the run has
+        lost its lease, all is rolled back and HandlerStopped is raised. On SQLite the block may take a quarter of the
+        lease. A run has one such transaction.
         """
-        transaction: AbstractContextManager[Any] = self._database().transaction(connection, lambda: self.result)
-        return transaction
+        block: TransactionBlock = self._database().transaction(connection, lambda: self.result)
+        return block
 
     def _database(self) -> Any:
         if self._own is None:

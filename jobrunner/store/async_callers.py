@@ -1,4 +1,4 @@
-"""The caller's own connection of an event loop: of psycopg, asyncpg or aiosqlite.
+"""The caller's own connection of an event loop: of psycopg, asyncpg, aiosqlite, or SQLAlchemy's asyncio.
 
 Connections and sessions of SQLAlchemy's asyncio have ``run_sync``, which leads to ``callers``.
 """
@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from jobrunner.errors import UsageError
-from jobrunner.store.callers import name_of
-from jobrunner.store.connection import AsyncExecutor, Result
+from jobrunner.store.callers import connection_of_caller, name_of, unscoped
+from jobrunner.store.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.statement import Compiled, Statement, Values, compiled
+from jobrunner.store.steps import Steps, follow, follow_async
 
 if TYPE_CHECKING:
     import aiosqlite
     import psycopg
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+
+T = TypeVar("T")
 
 
 class AsyncpgConnection(Protocol):
@@ -36,6 +39,21 @@ AsyncTransaction: TypeAlias = (
     "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any] | AsyncpgConnection"
     " | aiosqlite.Connection"
 )
+
+
+async def follow_on(transaction: AsyncTransaction, schema: str | None, work: Callable[[str], Steps[T]]) -> T:
+    """Execute the steps that ``work`` makes for the database, on the caller's connection. Raises as the next one."""
+    given: Any = unscoped(transaction)
+    if hasattr(given, "run_sync"):
+        # The library itself makes its connection one without await.
+        done: T = await given.run_sync(lambda each: _follow(connection_of_caller(each, schema), work))
+        return done
+    caller = await async_connection_of_caller(given, schema)
+    return await follow_async(caller, work(caller.database))
+
+
+def _follow(caller: Executor, work: Callable[[str], Steps[T]]) -> T:
+    return follow(caller, work(caller.database))
 
 
 async def async_connection_of_caller(transaction: AsyncTransaction, schema: str | None) -> AsyncExecutor:
@@ -125,12 +143,8 @@ class _Aiosqlite(_AsyncConnection):
     async def begins_by_itself(self) -> bool:
         if self.driver.in_transaction:
             return True
-        if sys.version_info >= (3, 12):
-            # Only the connection's own thread may read it.
-            mode = await self.driver._execute(getattr, self.driver._conn, "autocommit")  # noqa: SLF001
-            if isinstance(mode, bool):
-                return not mode
-        return self.driver.isolation_level is not None
+        mode = await autocommit_of_file(self.driver)
+        return self.driver.isolation_level is not None if mode is None else not mode
 
     async def _send(self, statement: Compiled, parameters: Values) -> Sequence[Any]:
         if self.driver.row_factory is None:
@@ -141,6 +155,16 @@ class _Aiosqlite(_AsyncConnection):
             cursor.row_factory = None
             await cursor.execute(statement.text, parameters)
             return list(await cursor.fetchall())
+
+
+async def autocommit_of_file(connection: aiosqlite.Connection) -> bool | None:
+    """The autocommit mode of Python 3.12. None: the connection has the older way, by its ``isolation_level``."""
+    if sys.version_info >= (3, 12):
+        # Only the connection's own thread may read it.
+        mode = await connection._execute(getattr, connection._conn, "autocommit")  # noqa: SLF001
+        if isinstance(mode, bool):
+            return mode
+    return None
 
 
 @lru_cache(maxsize=64)

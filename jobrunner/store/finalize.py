@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from jobrunner import failpoints
 from jobrunner.lifecycle import AttemptResult, Decision, Outcome, RunState, decide
 from jobrunner.model import Lease, Owner
-from jobrunner.store.connection import Connection, Executor
+from jobrunner.store.connection import Connection
 from jobrunner.store.holding import UNTOLD, as_rows, ended_attempts, still_held
 from jobrunner.store.output_limits import fit, fit_after_commit
 from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.steps import Steps, follow
 
 _LOCKED, _COMPLETE = Prepared("finalize.locked"), Prepared("finalize.complete")
 _RECORD, _LEAVE = Prepared("finalize.record"), Prepared("finalize.leave")
@@ -55,7 +56,8 @@ def finalize_all(
     A lost lease is a normal result, and nothing is written for it. ``deploy_grace`` is for how long a run that does not
     fit the code is tried again. Waits for no locked row: the caller must write that one later.
     """
-    succeeded = _succeed(connection, {lease: fit(result) for lease, result in ends if _is_plain_success(result)})
+    plain = {lease: fit(result) for lease, result in ends if _is_plain_success(result)}
+    succeeded = follow(connection, _succeed(connection.database, plain))
     # With pop(), here and below, so that the attempt of a lease that is listed twice is ended once.
     ended: list[Ended | Refusal | None] = [succeeded.pop(lease, None) for lease, _ in ends]
     others = [each for each, one in zip(ends, ended, strict=True) if one is None]
@@ -71,15 +73,15 @@ def _is_plain_success(result: AttemptResult) -> bool:
     return result.outcome is Outcome.SUCCEEDED and more == (None,) * 4
 
 
-def succeed_in(transaction: Executor, lease: Lease, result: object) -> bool:
+def succeed_steps(database: str, lease: Lease, result: object) -> Steps[bool]:
     """End an attempt as succeeded in its handler's own transaction, as its last statement. False: the lease is lost."""
     fitted = fit(AttemptResult(Outcome.SUCCEEDED, output=UNTOLD, result=result))
-    return bool(_succeed(transaction, {lease: fitted}, waits=True))
+    return bool((yield from _succeed(database, {lease: fitted}, waits=True)))
 
 
 def _succeed(
-    connection: Executor, results: Mapping[Lease, AttemptResult], *, waits: bool = False
-) -> dict[Lease, Ended]:
+    database: str, results: Mapping[Lease, AttemptResult], *, waits: bool = False
+) -> Steps[dict[Lease, Ended]]:
     """End these attempts as far as their leases are held and their rows are free. A success needs no look before.
 
     PostgreSQL does this in one statement. On SQLite, where nobody else writes meanwhile, these are two. If it
@@ -89,15 +91,15 @@ def _succeed(
         return {}
     reported = ({"result": each.result, "output": each.output} for each in results.values())
     given = [each | one for each, one in zip(as_rows(results), reported, strict=True)]
-    if connection.database == "postgresql":
-        rows = connection.execute(_SUCCEED_WAITING if waits else _SUCCEED, {"given": given})
+    if database == "postgresql":
+        rows = yield (_SUCCEED_WAITING if waits else _SUCCEED), {"given": given}
         left = {Lease(row.id, row.lease_token): row for row in rows}
         return {lease: _succeeded(row, results[lease]) for lease, row in left.items()}
-    recorded = connection.execute(_RECORD_SUCCESS, {"given": given}).all()
+    recorded = (yield _RECORD_SUCCESS, {"given": given}).all()
     if not recorded:
         return {}
-    values = {"given": given, "at": recorded[0].finished_at}
-    by_id = {row.id: row for row in connection.execute(_LEAVE_AS_SUCCEEDED, values)}
+    updated = yield _LEAVE_AS_SUCCEEDED, {"given": given, "at": recorded[0].finished_at}
+    by_id = {row.id: row for row in updated}
     leases = [Lease(row.run_id, row.lease_token) for row in recorded]
     return {lease: _succeeded(by_id[lease.run_id], results[lease]) for lease in leases}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.statement import Prepared, Question, Row
 
 PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
@@ -35,7 +35,7 @@ QUESTIONS = {
         "known_types",
     )
 }
-"""What the facts are made from: one statement each, or for the page all in one (``store.joined``)."""
+"""What the facts are made from."""
 
 
 class HostTick(NamedTuple):
@@ -156,27 +156,8 @@ class Limits(NamedTuple):
 
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
-    at, given = tallies.now(connection), values(limits)
-    found = {name: _dicts(connection.execute(each, given)) for name, each in QUESTIONS.items()}
-    return of_rows(connection, at, limits, found)
-
-
-def values(limits: Limits) -> dict[str, Any]:
-    """The parameters of ``QUESTIONS``."""
-    seconds = {
-        "since": -PERIOD,
-        "killed_before": -limits.killed_after,
-        "expired_before": -limits.expired_for,
-        "ahead": _CLOCK_STEP,
-        "paused_before": -limits.paused_for,
-    }
-    return {**{name: each.total_seconds() for name, each in seconds.items()}, "most": limits.most + 1}
-
-
-def of_rows(
-    connection: Connection, at: datetime, limits: Limits, found: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> Facts:
-    """The facts in the answers to ``QUESTIONS``. Two more statements if the next run of a type waits for long."""
+    at, given = tallies.now(connection), _values(limits)
+    found = {name: _dicts(connection.execute(each, given[name])) for name, each in QUESTIONS.items()}
     return Facts(
         at=at,
         hosts=[HostTick(**row) for row in found["hosts"]],
@@ -189,6 +170,29 @@ def of_rows(
         pauses=[OldPause(**row) for row in found["old_pauses"]],
         known=[KnownTypes(row["host"], _can_run(row)) for row in found["known_types"]],
     )
+
+
+def questions(limits: Limits) -> list[Question]:
+    """What ``facts`` asks first, for a page that asks it together."""
+    given = _values(limits)
+    return [(Prepared("tallies.clock"), {}), *((each, given[name]) for name, each in QUESTIONS.items())]
+
+
+def _values(limits: Limits) -> dict[str, dict[str, Any]]:
+    """The parameters of each of ``QUESTIONS``."""
+    most = {"most": limits.most + 1}
+    since = {"since": -PERIOD.total_seconds()}
+    return {
+        "hosts": {},
+        "killed_ticks": {**since, "killed_before": -limits.killed_after.total_seconds()},
+        "due_types": most,
+        "dead": {**since, **most},
+        "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
+        "uncertain_effects": most,
+        "broken_definitions": {"ahead": _CLOCK_STEP.total_seconds(), **most},
+        "old_pauses": {"paused_before": -limits.paused_for.total_seconds(), **most},
+        "known_types": {},
+    }
 
 
 def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
-
 from jobrunner.store.connection import Connection
 from jobrunner.store.records import ReadDefinition
-from jobrunner.store.schema import IS_UNFINISHED, job_definitions, job_runs
-from jobrunner.store.statements.holding import RUNNING
+from jobrunner.store.statement import Prepared
 from jobrunner.text import iso_instant
 
 # A clock may step back a little. The slots in that time have been handled already.
@@ -56,24 +53,6 @@ def problem_of(row: ReadDefinition, former: Mapping[int, Former]) -> str | None:
 
 def former_runs(connection: Connection, definition_id: int | None = None) -> dict[int, Former]:
     """The oldest such run of each definition that has one, or only of the definition ``definition_id``."""
-    runs, definitions = job_runs.c, job_definitions.c
-    oldest = (
-        select(func.min(runs.id))
-        .join(job_definitions, definitions.id == runs.definition_id)
-        .where(
-            IS_UNFINISHED,
-            runs.definition_id.is_not(None),
-            runs.status != RUNNING,
-            runs.job_type != definitions.job_type,
-            # With the other policies a new run starts beside it, or replaces it.
-            definitions.overlap.in_(["skip", "queue"]),
-            definitions.removed_at.is_(None),
-        )
-        .group_by(runs.definition_id)
-    )
-    if definition_id is not None:
-        oldest = oldest.where(runs.definition_id == definition_id)
-    found = select(runs.definition_id, definitions.name, runs.id, runs.job_type).where(
-        runs.id.in_(oldest), definitions.id == runs.definition_id
-    )
-    return {row.definition_id: Former(row.name, row.id, row.job_type) for row in connection.execute(found)}
+    values = {} if definition_id is None else {"definition": definition_id}
+    found = connection.execute(Prepared("definitions.former_runs", (definition_id is not None,)), values)
+    return {row.definition_id: Former(row.name, row.id, row.job_type) for row in found}

@@ -7,23 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, literal_column, select
-
-from jobrunner.lifecycle import CLAIMABLE, FINISHED, Status
+from jobrunner.lifecycle import Status
 from jobrunner.store import definitions, notices, pauses, uncertain
 from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
-from jobrunner.store.dialect.values import now
-from jobrunner.store.explain import subjects
+from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain.explanation import Brief
-from jobrunner.store.limits_view import RunningLimit, running_limits
 from jobrunner.store.notices import Unsent
 from jobrunner.store.pauses import Pause
-from jobrunner.store.records import columns_of, read
-from jobrunner.store.schema import job_runs, job_ticks, job_types
-from jobrunner.store.statements.backpressure import WAITING
+from jobrunner.store.records import read
+from jobrunner.store.statement import Prepared, Question
 from jobrunner.store.uncertain import OpenEffect
-from jobrunner.store.views import job_claimable
 
 _UNSENT_SINCE = timedelta(days=1)
 MOST_COUNTED = 100_000
@@ -94,6 +88,26 @@ class LimitedType:
 
 
 @dataclass(frozen=True)
+class RunningLimit:
+    """The limits of a type over all hosts, how many of its runs are running, and how many wait.
+
+    ``opens_at`` is when its rate allows the next run, if not now.
+    """
+
+    job_type: str
+    max_running: int | None
+    rate: str | None
+    burst: int | None
+    concurrency_key: str | None
+    max_running_per_key: int | None
+    rate_per_key: str | None
+    burst_per_key: int | None
+    opens_at: datetime | None
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
 class Tick:
     """A tick. ``finished_at`` None: it is at work, or was killed."""
 
@@ -138,12 +152,14 @@ class State:
     unsent_notices: list[Unsent]
 
 
-def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> State:
-    """The state of everything. ``known_types`` None means that this host's job types could not be found out."""
-    at = connection.execute(select(now())).scalar_one()
-    due, oldest = connection.execute(
-        select(func.count(), func.min(job_claimable.c.run_at)).select_from(job_claimable)
-    ).one()
+def status(
+    connection: Connection, known_types: Collection[str] | None, newest: int = 10, *, explains: bool = True
+) -> State:
+    """The state of everything. ``known_types`` None means that this host's job types could not be found out.
+
+    ``explains``: it says why the run that is due for the longest time does not run.
+    """
+    at, due, oldest = connection.execute(Prepared("overview.due")).one()
     counts = _counts(connection)
     return State(
         at=at,
@@ -151,99 +167,44 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
         due=due,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        oldest_due=None if (found := subjects.oldest_due(connection)) is None else found.brief(),
-        running=_running(connection),
-        failing=_failing(connection, newest),
-        dead=_dead(connection, newest),
+        oldest_due=found.brief() if explains and (found := explained.oldest_due(connection)) else None,
+        running=read(connection, RunningRun, Prepared("overview.running")),
+        failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
+        dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),
         pauses=pauses.listed(connection),
         schedules=definitions.listed(connection),
         unknown_types=[] if known_types is None else unknown(connection, known_types),
-        limits=_limits(connection),
-        running_limits=running_limits(connection),
+        limits=read(connection, LimitedType, Prepared("overview.limited")),
+        running_limits=read(connection, RunningLimit, Prepared("overview.running_limits")),
         uncertain=uncertain.count(connection),
         uncertain_effects=uncertain.listed(connection, newest),
-        ticks=_last_ticks(connection),
+        ticks=read(connection, Tick, Prepared("overview.last_ticks")),
         unsent_notices=notices.unsent(connection, _UNSENT_SINCE, newest),
     )
 
 
+def questions(newest: int = 10) -> list[Question]:
+    """What ``status`` asks without an explanation, for a page that asks it together."""
+    most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
+    plain = ("overview.due", "overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
+    return [
+        *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
+        *((Prepared("overview.count", (status.value,)), most) for status in Status),
+        *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),
+        (Prepared("definitions.listed", (False,)), {}),
+        (Prepared("definitions.former_runs", (False,)), {}),
+        (Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}),
+    ]
+
+
 def _counts(connection: Connection) -> dict[str, int]:
     """The number of runs in each status, up to one more than MOST_COUNTED. Each count reads only one index."""
-    return {status.value: connection.execute(_counting(status)).scalar_one() for status in Status}
-
-
-def _counting(status: Status) -> Select[Any]:
-    # Literals and the conditions of the partial indexes, so that the planner can use them.
-    of_status = select(job_runs.c.id).where(job_runs.c.status == literal_column(f"'{status.value}'"))
-    if status in FINISHED:
-        of_status = of_status.where(job_runs.c.finished_at.is_not(None))
-    elif status in CLAIMABLE:
-        of_status = of_status.where(WAITING)
-    return select(func.count()).select_from(of_status.limit(MOST_COUNTED + 1).subquery())
-
-
-def _running(connection: Connection) -> list[RunningRun]:
-    columns = job_runs.c
-    statement = (
-        select(*columns_of(RunningRun, job_runs), columns.attempts.label("attempt"))
-        .where(columns.status == Status.RUNNING.value)
-        .order_by(columns.started_at, columns.id)
-    )
-    return read(connection, RunningRun, statement)
-
-
-def _failing(connection: Connection, newest: int) -> list[FailingRun]:
-    columns = job_runs.c
-    statement = (
-        select(*columns_of(FailingRun, job_runs), columns.run_at.label("next_try_at"))
-        .where(columns.status == Status.FAILED.value)
-        .order_by(columns.run_at, columns.id)
-        .limit(newest)
-    )
-    return read(connection, FailingRun, statement)
-
-
-def _dead(connection: Connection, newest: int) -> list[DeadRun]:
-    columns = job_runs.c
-    statement = (
-        select(*columns_of(DeadRun, job_runs))
-        .where(columns.status == Status.DEAD.value, columns.finished_at.is_not(None))
-        .order_by(columns.finished_at.desc(), columns.id.desc())
-        .limit(newest)
-    )
-    return read(connection, DeadRun, statement)
+    most = {"most": MOST_COUNTED + 1}
+    counting = {status.value: Prepared("overview.count", (status.value,)) for status in Status}
+    return {status: connection.execute(statement, most).scalar_one() for status, statement in counting.items()}
 
 
 def unknown(connection: Connection, known_types: Collection[str]) -> list[UnknownType]:
     """The types of waiting runs that are none of the known ones."""
-    columns = job_runs.c
-    statement = (
-        select(columns.job_type, func.count().label("waiting"), func.min(columns.run_at).label("oldest_run_at"))
-        .where(
-            columns.status.in_([Status.QUEUED.value, Status.FAILED.value]), columns.job_type.not_in(sorted(known_types))
-        )
-        .group_by(columns.job_type)
-        .order_by(columns.job_type)
-    )
-    return read(connection, UnknownType, statement)
-
-
-def _limits(connection: Connection) -> list[LimitedType]:
-    columns = job_types.c
-    waiting = (
-        select(func.count()).where(job_runs.c.job_type == columns.job_type, WAITING).correlate(job_types)
-    ).scalar_subquery()
-    statement = (
-        select(*columns_of(LimitedType, job_types), waiting.label("waiting"))
-        .where(columns.max_waiting.is_not(None))
-        .order_by(columns.job_type)
-    )
-    return read(connection, LimitedType, statement)
-
-
-def _last_ticks(connection: Connection) -> list[Tick]:
-    columns = job_ticks.c
-    last = select(func.max(columns.id)).group_by(columns.host)
-    return read(
-        connection, Tick, select(*columns_of(Tick, job_ticks)).where(columns.id.in_(last)).order_by(columns.host)
-    )
+    known = {"known": [{"job_type": each} for each in sorted(known_types)]}
+    return read(connection, UnknownType, Prepared("overview.unknown"), known)

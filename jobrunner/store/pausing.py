@@ -17,6 +17,7 @@ from jobrunner.store.obstacles import is_ahead
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
+from jobrunner.store.statements.definitions import reading
 
 
 def pause(connection: Connection, name: str, actor: Actor) -> Changed:
@@ -89,5 +90,5 @@ def _resume(
 def _lock_all(connection: Connection) -> Sequence[ReadDefinition]:
     columns = job_definitions.c
     # In the order of ids, so that two transactions cannot wait for each other's rows.
-    statement = definitions.read_statement().where(columns.removed_at.is_(None)).order_by(columns.id)
+    statement = reading([columns.removed_at.is_(None)]).order_by(columns.id)
     return read(connection, ReadDefinition, statement.with_for_update())

@@ -12,7 +12,6 @@ from sqlalchemy import Executable, literal_column, or_, select, true
 from jobrunner.model import Actor, Declaration
 from jobrunner.store import audit, edits
 from jobrunner.store.connection import Connection
-from jobrunner.store.definitions import read_statement
 from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.statements import inserting
 from jobrunner.store.dialect.values import now
@@ -20,6 +19,7 @@ from jobrunner.store.drivers.locks import lock_named_row
 from jobrunner.store.records import ReadDefinition, read
 from jobrunner.store.schedules import Plan, definition_of
 from jobrunner.store.schema import job_definitions
+from jobrunner.store.statements.definitions import reading
 
 
 def hold(connection: Connection) -> None:
@@ -38,7 +38,7 @@ def definitions(connection: Connection, names: Iterable[str], *, lock: bool) -> 
         columns.name.in_(select(given.c.name)),
         columns.source.in_([literal_column(f"'{each}'") for each in ("code", "file")]),
     )
-    statement = read_statement().where(wanted).order_by(columns.id)
+    statement = reading([wanted]).order_by(columns.id)
     if lock:
         statement = statement.with_for_update()
     return read(connection, ReadDefinition, statement, {"given": [{"name": name} for name in names]})

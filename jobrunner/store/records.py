@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, TypeVar
-
-from sqlalchemy import Column, Select, Table
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobrunner.store.connection import Connection
+from jobrunner.store.statement import Statement
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column, Table
 
 T = TypeVar("T")
 
@@ -23,7 +25,7 @@ def columns_of(kind: type[Any], table: Table) -> list[Column[Any]]:
 
 
 def read(
-    connection: Connection, kind: type[T], statement: Select[Any], parameters: dict[str, Any] | None = None
+    connection: Connection, kind: type[T], statement: Statement, parameters: dict[str, Any] | None = None
 ) -> list[T]:
     """The rows of a statement whose columns are the fields of this kind of record."""
     return [kind(**row._asdict()) for row in connection.execute(statement, parameters or {})]

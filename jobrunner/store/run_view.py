@@ -16,7 +16,9 @@ from sqlalchemy.types import Text
 from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import BigKey
-from jobrunner.store.joined import Joined
+from jobrunner.store.explain import runs as explained
+from jobrunner.store.explain.explanation import Explanation
+from jobrunner.store.joined import together
 from jobrunner.store.queries import Attempt, Run, RunEvent, events_of
 from jobrunner.store.records import columns_of
 from jobrunner.store.schema import (
@@ -31,7 +33,7 @@ from jobrunner.store.schema import (
 NEWEST = 20
 _EVENTS = 100
 _BESIDE = 5
-_RUN_ID = bindparam("run_id", type_=BigKey)
+_RUN_ID = bindparam("run", type_=BigKey)
 
 
 @dataclass(frozen=True)
@@ -54,45 +56,47 @@ class RunView:
     neighbours: list[Neighbour]
 
 
-def look(connection: Connection, run_id: int) -> RunView | None:
-    """The run, in one statement. None: there is no such run."""
-    found = _questions().ask(connection, {"run_id": run_id})
-    if not found["run"]:
+def look(connection: Connection, run_id: int) -> tuple[RunView, Explanation] | None:
+    """The run, and why it does not run. None: there is no such run. One statement, and few more if it is due."""
+    questions = [(each, {"run": run_id}) for each in _questions().values()]
+    connection = together(connection, [*questions, *explained.questions(connection.database, run_id)])
+    if further := explained.questions_of_line(connection, run_id):
+        connection = together(connection, further)
+    found = {name: connection.execute(each, {"run": run_id}).all() for name, each in _questions().items()}
+    explanation = explained.explain_run(connection, run_id)
+    if not found["run"] or explanation is None:
         return None
-    attempts = [Attempt(**row) for row in reversed(found["attempts"])]
-    older = found["count"][0]["attempts"] - len(attempts)
-    batches = [RunEvent(**row) for row in found["batches"]]
-    events = events_of(run_id, [RunEvent(**row) for row in reversed(found["events"])], batches)
-    row = dict(found["run"][0])
+    attempts = [Attempt(**row._asdict()) for row in reversed(found["attempts"])]
+    own, batches = ([RunEvent(**row._asdict()) for row in found[name]] for name in ("events", "batches"))
+    row = found["run"][0]._asdict()
     schedule = row.pop("schedule")
-    run = Run(**row, waits_for=None, attempt_log=attempts, event_log=events)
-    return RunView(run, older, schedule, _neighbours(run_id, found["neighbours"]))
+    run = Run(**row, waits_for=None, attempt_log=attempts, event_log=events_of(run_id, own[::-1], batches))
+    older = found["count"][0].attempts - len(attempts)
+    return RunView(run, older, schedule, _neighbours(run_id, found["neighbours"])), explanation
 
 
 def _neighbours(run_id: int, found: Any) -> list[Neighbour]:
-    listed: Mapping[int, Neighbour] = {row["id"]: Neighbour(**row) for row in found if row["id"] != run_id}
+    listed: Mapping[int, Neighbour] = {row.id: Neighbour(**row._asdict()) for row in found if row.id != run_id}
     return list(listed.values())
 
 
 @cache
-def _questions() -> Joined:
+def _questions() -> dict[str, Select[Any]]:
     runs, attempts, events = job_runs.c, job_attempts.c, job_events.c
     name = select(job_definitions.c.name).where(job_definitions.c.id == runs.definition_id).scalar_subquery()
     of_run = events.run_id == _RUN_ID
     created_at = select(runs.created_at).where(runs.id == _RUN_ID).scalar_subquery()
     many = and_(events.run_id.is_(None), events.action.in_(map(_text, BULK_ACTIONS)), events.at >= created_at)
     listed = select(*columns_of(RunEvent, job_events)).order_by(events.id.desc()).limit(_EVENTS)
-    return Joined(
-        run=select(job_runs, name.label("schedule")).where(runs.id == _RUN_ID),
-        attempts=select(*columns_of(Attempt, job_attempts))
-        .where(attempts.run_id == _RUN_ID)
-        .order_by(attempts.sequence.desc())
-        .limit(NEWEST),
-        count=select(func.count().label("attempts")).where(attempts.run_id == _RUN_ID),
-        events=listed.where(of_run),
-        batches=listed.where(many),
-        neighbours=_beside(),
-    )
+    newest = select(*columns_of(Attempt, job_attempts)).order_by(attempts.sequence.desc()).limit(NEWEST)
+    return {
+        "run": select(job_runs, name.label("schedule")).where(runs.id == _RUN_ID),
+        "attempts": newest.where(attempts.run_id == _RUN_ID),
+        "count": select(func.count().label("attempts")).where(attempts.run_id == _RUN_ID),
+        "events": listed.where(of_run),
+        "batches": listed.where(many),
+        "neighbours": _beside(),
+    }
 
 
 def _text(value: str) -> Any:

@@ -5,10 +5,9 @@ A function of steps yields each statement with its values, and gets its result. 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import suppress
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from jobrunner.store.connection import AsyncExecutor, Executor, Result
 from jobrunner.store.statement import Statement, Values
@@ -40,16 +39,24 @@ async def follow_async(caller: AsyncExecutor, steps: Steps[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
-    others = asyncio.ensure_future(_others(caller, steps, step))
+    return await uninterrupted(_others(caller, steps, step))
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Do this work to its end, also if the task is cancelled meanwhile; then that is raised at its end."""
+    # Only here: the import takes a tenth of a short command.
+    import asyncio
+
+    task = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(others)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        while not others.done():
+        while not task.done():
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([others])
-        if not others.cancelled():
+                await asyncio.wait([task])
+        if not task.cancelled():
             # Looked at, so that the event loop does not report it as forgotten.
-            others.exception()
+            task.exception()
         raise
 
 

@@ -75,7 +75,7 @@ def begin(given: Any, schema: str | None) -> OwnTransaction:
             return kind(given, schema)
     raise UsageError(
         f"ctx.transaction cannot use {type(given).__module__}.{type(given).__qualname__}; give an engine, connection or"
-        " session of SQLAlchemy, a connection of psycopg or sqlite3, or Django's; in an async handler do it in a thread"
+        " session of SQLAlchemy, a connection of psycopg or sqlite3, or Django's; `async with` takes those for await"
     )
 
 

@@ -42,4 +42,5 @@ def _on_server() -> Select[Any]:
         "(NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'"
         f" AND has_table_privilege(CAST('{MARK}.job_runs' AS regclass), 'UPDATE'))"
     )
-    return select(now().label("now"), is_writable.label("is_writable"))
+    columns: list[Any] = [now().label("now"), is_writable.label("is_writable")]
+    return select(*columns)

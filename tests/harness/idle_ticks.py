@@ -38,10 +38,15 @@ def tick(jobrunner: Commands, *words: object, env: Mapping[str, str | None] | No
     """Run a tick and see what Python says it imports."""
     done = jobrunner.tick(*words, env={**(env or {}), "PYTHONPROFILEIMPORTTIME": "1"}, check=check)
     assert done.stdout == ""
+    said = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("import time:"))
+    return Tick(done, imported_by(done), said)
+
+
+def imported_by(done: Completed) -> frozenset[str]:
+    """The modules that a command imported which ran with PYTHONPROFILEIMPORTTIME."""
     imported = frozenset(_IMPORTED.findall(done.stderr))
     assert "jobrunner.cli" in imported, "Python said nothing about imports"
-    said = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("import time:"))
-    return Tick(done, imported, said)
+    return imported
 
 
 def trails(database: Database) -> list[dict[str, Any]]:

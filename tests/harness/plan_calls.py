@@ -48,6 +48,7 @@ from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import now
 from jobrunner.store.enqueue_sql import NewRun
+from jobrunner.store.explain import runs as explained
 from jobrunner.store.explain import subjects
 from jobrunner.store.hosts import HostReport
 from jobrunner.store.schedules import Plan
@@ -293,7 +294,7 @@ OLD: dict[str, Call] = {
 }
 # What a person asks at three in the morning. It counts at most 10 000 runs in front of one.
 ASKED: dict[str, Call] = {
-    "explain.subjects.oldest_due": subjects.oldest_due,
+    "explain.runs.oldest_due": explained.oldest_due,
     "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
     "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
     "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
@@ -304,7 +305,10 @@ PEOPLE = {
     **dict.fromkeys(
         (
             "explain.hosts.look",
-            "explain.line.look",
+            "explain.queue.forecast",
+            "explain.queue.limit_in_the_way",
+            "explain.runs.questions_of_line",
+            "joined.together",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
         ),
@@ -316,7 +320,7 @@ PEOPLE = {
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",
     **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
-    **dict.fromkeys(("findings.last_ticks", "findings.due_types", "findings.of_rows"), "what findings.facts calls"),
+    **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
@@ -403,7 +407,6 @@ PEOPLE = {
     "search.check_schedule": "a person's command: one definition by its name",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
     "limits_view.reason": "what queries.show calls",
-    "limits_view.running_limits": "what overview.status calls",
     "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }

@@ -28,7 +28,22 @@ HOSTILE = "'\"><img src=x onerror=a()><script>alert(1)</script></pre></title></s
 TAGS = {
     *("html", "head", "meta", "title", "link", "body", "a", "header", "nav", "strong", "span", "main", "footer", "p"),
     *("time", "h1", "h2", "h3", "small", "dl", "div", "dt", "dd", "section", "table", "thead", "tbody", "tr", "th"),
-    *("td", "form", "fieldset", "legend", "input", "label", "button", "select", "option", "pre", "code", "b", "details", "summary"),
+    *(
+        "td",
+        "form",
+        "fieldset",
+        "legend",
+        "input",
+        "label",
+        "button",
+        "select",
+        "option",
+        "pre",
+        "code",
+        "b",
+        "details",
+        "summary",
+    ),
     *("svg", "rect", "g", "text", "line", "path", "circle", "figure", "figcaption", "ol", "ul", "li"),
 }
 # The columns in which a CHECK, or the code, allows only some values.

@@ -146,7 +146,7 @@ class _Server:
         try:
             async with connections.around_async_run():
                 value = await middleware.wrapped_async(job.function)(context, **arguments)
-            own.close(value)
+            await own.close_async(value)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)
         except (Retry, Discard, Snooze) as asked:

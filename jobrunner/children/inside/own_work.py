@@ -16,6 +16,7 @@ from jobrunner.errors import UsageError
 if TYPE_CHECKING:
     from jobrunner.effects.database import ChildDatabase
     from jobrunner.effects.run import RunEffects
+    from jobrunner.jobs.blocks import TransactionBlock
     from jobrunner.jobs.effect import Effect, OnUncertain
 
 
@@ -63,16 +64,24 @@ class OwnWork:
         """As ``Context.once_async``."""
         return await self._open().once_async(key, send, on_uncertain, *args, **kwargs)
 
-    def transaction(self, given: object, result: Callable[[], object]) -> AbstractContextManager[Any]:
+    def transaction(self, given: object, result: Callable[[], object]) -> TransactionBlock:
         """As ``Context.transaction``."""
         return self._open().transaction(given, result)
 
     def close(self, returned: object) -> None:
         """Call it when the handler has returned. Raises UsageError if it has left its transaction open."""
-        if self._effects is None:
-            return
-        self._effects.close()
-        if self._effects.is_committed and returned is not None:
+        if self._effects is not None:
+            self._effects.close()
+            self._tell(returned)
+
+    async def close_async(self, returned: object) -> None:
+        """As ``close``, in an event loop."""
+        if self._effects is not None:
+            await self._effects.close_async()
+            self._tell(returned)
+
+    def _tell(self, returned: object) -> None:
+        if self._effects is not None and self._effects.is_committed and returned is not None:
             sys.stderr.write(
                 "jobrunner: the return value was not kept: the run ended with its transaction; set ctx.result in it\n"
             )

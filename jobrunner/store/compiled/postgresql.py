@@ -1134,6 +1134,94 @@ FROM jobrunner_schema.job_overdue ORDER BY jobrunner_schema.job_overdue.start_de
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('definitions.events', ()): (
+        """SELECT jobrunner_schema.job_events.at, jobrunner_schema.job_events.actor, jobrunner_schema.job_events.action, jobrunner_schema.job_events.run_id, jobrunner_schema.job_events.detail
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.definition_id = %(definition)s::BIGINT ORDER BY jobrunner_schema.job_events.id DESC
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
+    ),
+    ('definitions.former_runs', (False,)): (
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
+FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
+WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
+        {},
+        {},
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+    ),
+    ('definitions.former_runs', (True,)): (
+        """SELECT jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type
+FROM jobrunner_schema.job_runs, jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_runs.id IN (SELECT min(jobrunner_schema.job_runs.id) AS min_1
+FROM jobrunner_schema.job_runs JOIN jobrunner_schema.job_definitions ON jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id
+WHERE status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.definition_id IS NOT NULL AND jobrunner_schema.job_runs.status != 'running' AND jobrunner_schema.job_runs.job_type != jobrunner_schema.job_definitions.job_type AND jobrunner_schema.job_definitions.overlap IN ('skip', 'queue') AND jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.job_runs.definition_id = %(definition)s::BIGINT GROUP BY jobrunner_schema.job_runs.definition_id) AND jobrunner_schema.job_definitions.id = jobrunner_schema.job_runs.definition_id""",
+        {},
+        {},
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+    ),
+    ('definitions.listed', (False,)): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.removed_at IS NULL ORDER BY jobrunner_schema.job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.listed', (True,)): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions ORDER BY jobrunner_schema.job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.named', (False,)): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.name = %(name)s::VARCHAR""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.named', (True,)): (
+        """SELECT jobrunner_schema.job_definitions.id, jobrunner_schema.job_definitions.name, jobrunner_schema.job_definitions.job_type, jobrunner_schema.job_definitions.payload, jobrunner_schema.job_definitions.schedule, jobrunner_schema.job_definitions.timezone, jobrunner_schema.job_definitions.source, jobrunner_schema.job_definitions.application, jobrunner_schema.job_definitions.description, jobrunner_schema.job_definitions.misfire, jobrunner_schema.job_definitions.misfire_window, jobrunner_schema.job_definitions.misfire_most, jobrunner_schema.job_definitions.overlap, jobrunner_schema.job_definitions.start_deadline, jobrunner_schema.job_definitions.jitter, jobrunner_schema.job_definitions.ends_at, jobrunner_schema.job_definitions.max_runs, jobrunner_schema.job_definitions.runs_made, jobrunner_schema.job_definitions.last_slot_at, jobrunner_schema.job_definitions.next_run_at, jobrunner_schema.job_definitions.paused_at, jobrunner_schema.job_definitions.removed_at, jobrunner_schema.job_definitions.last_error, jobrunner_schema.job_definitions.created_at, jobrunner_schema.job_definitions.updated_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.name = %(name)s::VARCHAR FOR UPDATE""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.names', ()): (
+        """SELECT jobrunner_schema.job_definitions.name
+FROM jobrunner_schema.job_definitions
+WHERE jobrunner_schema.job_definitions.removed_at IS NULL""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('definitions.paused_by', ()): (
+        """SELECT jobrunner_schema.job_events.actor
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.definition_id = %(definition)s::BIGINT AND jobrunner_schema.job_events.action = 'pause schedule' AND jobrunner_schema.job_events.at >= %(since)s::TIMESTAMP WITH TIME ZONE ORDER BY jobrunner_schema.job_events.id DESC
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {'since': 'instant'},
+        (('actor', None),),
+    ),
+    ('definitions.runs', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.origin, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.created_at, coalesce((SELECT min(jobrunner_schema.job_attempts.started_at) AS min_1
+FROM jobrunner_schema.job_attempts
+WHERE jobrunner_schema.job_attempts.run_id = jobrunner_schema.job_runs.id), jobrunner_schema.job_runs.started_at) AS first_started_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.definition_id = %(definition)s::BIGINT ORDER BY jobrunner_schema.job_runs.id DESC
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('id', None), ('scheduled_for', 'instant'), ('origin', None), ('status', None), ('run_at', 'instant'), ('finished_at', 'instant'), ('attempts', None), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('first_started_at', 'instant')),
+    ),
     ('dependants.attach', ()): (
         """INSERT INTO jobrunner_schema.job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
 FROM (SELECT parent_id, run_id, on_failure, parent_status FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(parent_id BIGINT, run_id BIGINT, on_failure VARCHAR(20), parent_status VARCHAR(20))) AS given""",
@@ -1217,6 +1305,16 @@ WHERE parent_status IS NOT NULL
         {},
         (('token', None),),
     ),
+    ('effects.count_uncertain', ()): (
+        """SELECT count(*) AS effects
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)))""",
+        {},
+        {},
+        (('effects', None),),
+    ),
     ('effects.find', ()): (
         """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.job_type, jobrunner_schema.job_effects.attempt, jobrunner_schema.job_effects.lease_token, jobrunner_schema.job_effects.token, jobrunner_schema.job_effects.outcome, jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.settled_at, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
@@ -1227,6 +1325,12 @@ WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
         {},
         (('key', None), ('state', None), ('run_id', None), ('job_type', None), ('attempt', None), ('lease_token', None), ('token', None), ('outcome', 'json'), ('intended_at', 'instant'), ('settled_at', 'instant'), ('in_progress', 'boolean')),
     ),
+    ('effects.forget', ()): (
+        """DELETE FROM jobrunner_schema.job_effects WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
+        {},
+        {},
+        (),
+    ),
     ('effects.intend', ('postgresql',)): (
         """INSERT INTO jobrunner_schema.job_effects (key, state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT %(effect)s::VARCHAR AS anon_1, 'intended', jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.lease_token, %(call)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
 FROM jobrunner_schema.job_runs
@@ -1234,6 +1338,22 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_ru
         {},
         {},
         (('token', None),),
+    ),
+    ('effects.lock', ()): (
+        """SELECT jobrunner_schema.job_effects.state, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token)) AS in_progress, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR FOR UPDATE OF job_effects""",
+        {},
+        {},
+        (('state', None), ('run_id', None), ('in_progress', 'boolean'), ('now', 'instant')),
+    ),
+    ('effects.mark_applied', ()): (
+        """UPDATE jobrunner_schema.job_effects SET state='applied', outcome=%(new_outcome)s::JSONB, settled_at=%(at)s::TIMESTAMP WITH TIME ZONE WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR""",
+        {},
+        {'new_outcome': 'json', 'at': 'instant'},
+        (),
     ),
     ('effects.settle', ()): (
         """UPDATE jobrunner_schema.job_effects SET state=%(new_state)s::VARCHAR, outcome=%(new_outcome)s::JSONB, settled_at=CASE WHEN (%(new_state)s::VARCHAR = 'applied') THEN jobrunner_schema.jobrunner_now() END WHERE jobrunner_schema.job_effects.key = %(effect)s::VARCHAR AND jobrunner_schema.job_effects.token = %(call)s::VARCHAR AND jobrunner_schema.job_effects.state != 'applied' RETURNING jobrunner_schema.job_effects.token""",
@@ -1248,6 +1368,17 @@ WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT AND jobrunner_schema.job_ru
         {},
         {},
         (('token', None),),
+    ),
+    ('effects.uncertain', ()): (
+        """SELECT jobrunner_schema.job_effects.key, jobrunner_schema.job_effects.run_id, jobrunner_schema.job_effects.job_type, jobrunner_schema.job_effects.attempt, jobrunner_schema.job_effects.intended_at
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.state != 'applied' AND NOT (jobrunner_schema.job_effects.state = 'intended' AND (EXISTS (SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.lease_token = jobrunner_schema.job_effects.lease_token))) ORDER BY jobrunner_schema.job_effects.intended_at, jobrunner_schema.job_effects.key
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
     ('enqueue.holder', ()): (
         """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
@@ -1636,6 +1767,246 @@ FROM (SELECT id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS list
         {},
         {'given': (('id', None),)},
         (('id', None),),
+    ),
+    ('explain.all_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_gated.id AS id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = 'all' AND (jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.at_work', (False,)): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' ORDER BY jobrunner_schema.job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('explain.at_work', (True,)): (
+        """SELECT jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '' AND jobrunner_schema.job_runs.gate = %(gate)s::VARCHAR ORDER BY jobrunner_schema.job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('explain.behind_gate_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_gated.id AS id
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate = %(gate)s::VARCHAR AND (jobrunner_schema.job_gated.turn_at, jobrunner_schema.job_gated.run_at, jobrunner_schema.job_gated.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.due_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.gate', ()): (
+        """SELECT jobrunner_schema.job_gates.spent_until, jobrunner_schema.job_gates.opens_at
+FROM jobrunner_schema.job_gates
+WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR""",
+        {},
+        {},
+        (('spent_until', 'instant'), ('opens_at', 'instant')),
+    ),
+    ('explain.gate_of', (1,)): (
+        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gate_of', (2,)): (
+        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gate_of', (3,)): (
+        """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gated_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT anon_2.id AS id
+FROM (SELECT jobrunner_schema.job_gated.id AS id, jobrunner_schema.job_gated.turn_at AS turn_at, jobrunner_schema.job_gated.run_at AS run_at
+FROM jobrunner_schema.job_gated
+WHERE jobrunner_schema.job_gated.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gated.gate > '' AND jobrunner_schema.job_gated.gate != 'after'
+ LIMIT %(most)s::INTEGER) AS anon_2
+WHERE (anon_2.turn_at, anon_2.run_at, anon_2.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.last_event', ()): (
+        """SELECT jobrunner_schema.job_events.actor, jobrunner_schema.job_events.action, jobrunner_schema.job_events.detail
+FROM jobrunner_schema.job_events
+WHERE jobrunner_schema.job_events.run_id = %(run)s::BIGINT ORDER BY jobrunner_schema.job_events.id DESC
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('actor', None), ('action', None), ('detail', 'json')),
+    ),
+    ('explain.limits', ()): (
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.opens_at, jobrunner_schema.job_limits.asked_at, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_limits
+WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
+    ),
+    ('explain.newest_tick', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.started_at >= %(first)s::TIMESTAMP WITH TIME ZONE ORDER BY jobrunner_schema.job_ticks.started_at DESC
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {'first': 'instant'},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
+    ('explain.oldest_due', ()): (
+        """SELECT jobrunner_schema.job_claimable.id
+FROM jobrunner_schema.job_claimable
+WHERE releases >= 0 ORDER BY jobrunner_schema.job_claimable.run_at
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('id', None),),
+    ),
+    ('explain.open_effect', ()): (
+        """SELECT jobrunner_schema.job_effects.key
+FROM jobrunner_schema.job_effects
+WHERE jobrunner_schema.job_effects.state != 'applied' AND jobrunner_schema.job_effects.run_id = %(run)s::BIGINT ORDER BY jobrunner_schema.job_effects.intended_at
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('key', None),),
+    ),
+    ('explain.other_of_key', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.status
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.concurrency_key = %(key)s::VARCHAR AND jobrunner_schema.job_runs.status IN ('queued', 'failed', 'running') AND jobrunner_schema.job_runs.id != %(run)s::BIGINT ORDER BY jobrunner_schema.job_runs.lease_token IS NULL, jobrunner_schema.job_runs.id
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('id', None), ('status', None)),
+    ),
+    ('explain.parents', ()): (
+        """SELECT jobrunner_schema.job_parents.parent_id, jobrunner_schema.job_runs.status
+FROM jobrunner_schema.job_parents LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_parents.parent_id
+WHERE jobrunner_schema.job_parents.run_id = %(run)s::BIGINT AND jobrunner_schema.job_parents.parent_status IS NULL ORDER BY jobrunner_schema.job_parents.parent_id
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 10},
+        {},
+        (('parent_id', None), ('status', None)),
+    ),
+    ('explain.recent_ticks', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) ORDER BY jobrunner_schema.job_ticks.started_at""",
+        {},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
+    ('explain.reports', ()): (
+        """SELECT jobrunner_schema.job_hosts.id, jobrunner_schema.job_hosts.host, jobrunner_schema.job_hosts.application, jobrunner_schema.job_hosts.types, jobrunner_schema.job_hosts.digest, jobrunner_schema.job_hosts.can_run, jobrunner_schema.job_hosts.settings, jobrunner_schema.job_hosts.database, jobrunner_schema.job_hosts.boot, jobrunner_schema.job_hosts.last_boot, jobrunner_schema.job_hosts.is_twin_at, jobrunner_schema.job_hosts.reported_at
+FROM jobrunner_schema.job_hosts""",
+        {},
+        {},
+        (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
+    ),
+    ('explain.run', ('postgresql',)): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.definition_id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.status, jobrunner_schema.job_runs.priority, jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.turn_at, jobrunner_schema.job_runs.scheduled_for, jobrunner_schema.job_runs.origin, jobrunner_schema.job_runs.start_deadline_at, jobrunner_schema.job_runs.concurrency_key, jobrunner_schema.job_runs.gate, jobrunner_schema.job_runs.has_dependants, jobrunner_schema.job_runs.idempotency_key, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.timeout, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_until, jobrunner_schema.job_runs.lease_token, jobrunner_schema.job_runs.claimed_at, jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.heartbeat_at, jobrunner_schema.job_runs.cancel_requested_at, jobrunner_schema.job_runs.failed_at, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.told_at, jobrunner_schema.job_runs.releases, jobrunner_schema.job_runs.lease_expiries, jobrunner_schema.job_runs.incompatible_at, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.created_at, jobrunner_schema.job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= jobrunner_schema.jobrunner_now()) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > jobrunner_schema.jobrunner_now())) AS is_start_deadline, ((concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM jobrunner_schema.job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= jobrunner_schema.jobrunner_now() AND (other.start_deadline_at IS NULL OR other.start_deadline_at > jobrunner_schema.jobrunner_now()))))) AS is_key, (job_type <> ALL (ARRAY(SELECT name FROM jobrunner_schema.job_pauses WHERE kind = 'type'))) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM jobrunner_schema.job_pauses WHERE kind = 'all')) AS is_all_unpaused, EXISTS (SELECT jobrunner_schema.job_recoverable.id
+FROM jobrunner_schema.job_recoverable
+WHERE jobrunner_schema.job_recoverable.id = %(run)s::BIGINT) AS is_expired, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = %(run)s::BIGINT""",
+        {},
+        {},
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+    ),
+    ('explain.running', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running'""",
+        {},
+        {},
+        (('job_type', None), ('host', None), ('id', None)),
+    ),
+    ('explain.same_key_in_front', (1,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
+WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.same_key_in_front', (2,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
+WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.same_key_in_front', (3,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs JOIN (SELECT jobrunner_schema.job_claimable.id AS id
+FROM jobrunner_schema.job_claimable
+WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id) < (%(its_turn_at)s::TIMESTAMP WITH TIME ZONE, %(its_run_at)s::TIMESTAMP WITH TIME ZONE, %(its_id)s::BIGINT)
+ LIMIT %(most)s::INTEGER) AS anon_2 ON anon_2.id = jobrunner_schema.job_runs.id
+WHERE substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_1)s::VARCHAR AS TEXT), jobrunner_schema.job_runs.payload -> CAST(%(name_2)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) = %(gate)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.speed', ()): (
+        """SELECT sum(jobrunner_schema.job_tallies.ends) AS ends, min(jobrunner_schema.job_tallies.at) AS first, jobrunner_schema.jobrunner_now() AS now
+FROM jobrunner_schema.job_tallies
+WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallies.at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND jobrunner_schema.job_tallies.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_tallies.outcome != ''""",
+        {},
+        {},
+        (('ends', None), ('first', 'instant'), ('now', 'instant')),
     ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",
@@ -2474,6 +2845,216 @@ WHERE jobrunner_schema.job_runs.definition_id = given.definition_id AND jobrunne
         {},
         {'at': 'instant', 'given': (('id', None),)},
         (),
+    ),
+    ('overview.count', ('queued',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'queued' AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('running',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running'
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('succeeded',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'succeeded' AND jobrunner_schema.job_runs.finished_at IS NOT NULL
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('failed',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'failed' AND jobrunner_schema.job_runs.status IN ('queued', 'failed')
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('dead',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.finished_at IS NOT NULL
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('cancelled',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'cancelled' AND jobrunner_schema.job_runs.finished_at IS NOT NULL
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.dead', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.finished_at, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.finished_at IS NOT NULL ORDER BY jobrunner_schema.job_runs.finished_at DESC, jobrunner_schema.job_runs.id DESC
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('attempts', None), ('finished_at', 'instant'), ('error_type', None), ('last_error', None)),
+    ),
+    ('overview.due', ()): (
+        """SELECT jobrunner_schema.jobrunner_now() AS now, count(*) AS runs, min(jobrunner_schema.job_claimable.run_at) AS first_at
+FROM jobrunner_schema.job_claimable""",
+        {},
+        {},
+        (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
+    ),
+    ('overview.failing', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.attempts, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.error_type, jobrunner_schema.job_runs.last_error, jobrunner_schema.job_runs.run_at AS next_try_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.status = 'failed' ORDER BY jobrunner_schema.job_runs.run_at, jobrunner_schema.job_runs.id
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('error_type', None), ('last_error', None), ('next_try_at', 'instant')),
+    ),
+    ('overview.last_ticks', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.worker, jobrunner_schema.job_ticks.version, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.listening_at, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.finished_at, jobrunner_schema.job_ticks.counts, jobrunner_schema.job_ticks.error
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id IN (SELECT max(jobrunner_schema.job_ticks.id) AS max_1
+FROM jobrunner_schema.job_ticks GROUP BY jobrunner_schema.job_ticks.host) ORDER BY jobrunner_schema.job_ticks.host""",
+        {},
+        {},
+        (('host', None), ('worker', None), ('version', None), ('started_at', 'instant'), ('application', None), ('listening_at', 'instant'), ('types', None), ('finished_at', 'instant'), ('counts', 'json'), ('error', None)),
+    ),
+    ('overview.limited', ()): (
+        """SELECT jobrunner_schema.job_types.job_type, jobrunner_schema.job_types.max_waiting, jobrunner_schema.job_types.when_full, jobrunner_schema.job_types.dropped, jobrunner_schema.job_types.dropped_at, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_types.job_type AND jobrunner_schema.job_runs.status IN ('queued', 'failed')) AS waiting
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.max_waiting IS NOT NULL ORDER BY jobrunner_schema.job_types.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('dropped', None), ('dropped_at', 'instant'), ('waiting', None)),
+    ),
+    ('overview.running', ()): (
+        """SELECT jobrunner_schema.job_runs.id, jobrunner_schema.job_runs.job_type, jobrunner_schema.job_runs.host, jobrunner_schema.job_runs.locked_by, jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.heartbeat_at, jobrunner_schema.job_runs.locked_until, jobrunner_schema.job_runs.max_attempts, jobrunner_schema.job_runs.progress, jobrunner_schema.job_runs.cancel_requested_at, jobrunner_schema.job_runs.attempts AS attempt
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' ORDER BY jobrunner_schema.job_runs.started_at, jobrunner_schema.job_runs.id""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
+    ),
+    ('overview.running_limits', ()): (
+        """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.opens_at, (SELECT count(*) AS count_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.lease_token IS NOT NULL AND jobrunner_schema.job_runs.gate != '') AS running, (SELECT count(*) AS count_2
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.job_type = jobrunner_schema.job_limits.job_type AND jobrunner_schema.job_runs.status IN ('queued', 'failed')) AS waiting
+FROM jobrunner_schema.job_limits ORDER BY jobrunner_schema.job_limits.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+    ),
+    ('overview.unknown', ()): (
+        """SELECT jobrunner_schema.job_runs.job_type, count(*) AS waiting, min(jobrunner_schema.job_runs.run_at) AS oldest_run_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND (jobrunner_schema.job_runs.job_type NOT IN (SELECT known.job_type
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(known)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS known)) GROUP BY jobrunner_schema.job_runs.job_type ORDER BY jobrunner_schema.job_runs.job_type""",
+        {},
+        {'known': (('job_type', None),)},
+        (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
+    ),
+    ('pauses.add', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_pauses (kind, name, reason, actor, paused_at) VALUES (%(kind)s::VARCHAR, %(name)s::VARCHAR, %(reason)s::VARCHAR, %(actor)s::VARCHAR, jobrunner_schema.jobrunner_now()) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_pauses.paused_at""",
+        {},
+        {},
+        (('paused_at', 'instant'),),
+    ),
+    ('pauses.listed', ()): (
+        """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.paused_at
+FROM jobrunner_schema.job_pauses ORDER BY jobrunner_schema.job_pauses.paused_at, jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name""",
+        {},
+        {},
+        (('kind', None), ('name', None), ('reason', None), ('actor', None), ('paused_at', 'instant')),
+    ),
+    ('pauses.remove', ()): (
+        """DELETE FROM jobrunner_schema.job_pauses WHERE jobrunner_schema.job_pauses.kind = %(kind)s::VARCHAR AND jobrunner_schema.job_pauses.name = %(name)s::VARCHAR RETURNING jobrunner_schema.job_pauses.paused_at, jobrunner_schema.jobrunner_now() AS now""",
+        {},
+        {},
+        (('paused_at', 'instant'), ('now', 'instant')),
+    ),
+    ('pauses.running', ('all',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running'
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.running', ('type',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.job_type = %(name)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.running', ('host',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = %(name)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.ticked', ()): (
+        """SELECT jobrunner_schema.job_ticks.id
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = %(name)s::VARCHAR
+ LIMIT %(param_1)s::INTEGER""",
+        {'param_1': 1},
+        {},
+        (('id', None),),
+    ),
+    ('pauses.waiting', ('all',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed')
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.waiting', ('type',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type = %(name)s::VARCHAR
+ LIMIT %(most)s::INTEGER) AS anon_1""",
+        {},
+        {},
+        (('runs', None),),
     ),
     ('retention.count_old', ('ticks',)): (
         """SELECT count(*) AS count_1

@@ -1134,6 +1134,94 @@ FROM job_overdue ORDER BY job_overdue.start_deadline_at
         {},
         (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('attempts', None), ('start_deadline_at', 'instant'), ('now', 'instant')),
     ),
+    ('definitions.events', ()): (
+        """SELECT job_events.at, job_events.actor, job_events.action, job_events.run_id, job_events.detail
+FROM job_events
+WHERE job_events.definition_id = :definition ORDER BY job_events.id DESC
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('at', 'instant'), ('actor', None), ('action', None), ('run_id', None), ('detail', 'json')),
+    ),
+    ('definitions.former_runs', (False,)): (
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+FROM job_runs, job_definitions
+WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
+FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
+WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
+        {},
+        {},
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+    ),
+    ('definitions.former_runs', (True,)): (
+        """SELECT job_runs.definition_id, job_definitions.name, job_runs.id, job_runs.job_type
+FROM job_runs, job_definitions
+WHERE job_runs.id IN (SELECT min(job_runs.id) AS min_1
+FROM job_runs JOIN job_definitions ON job_definitions.id = job_runs.definition_id
+WHERE status IN ('queued', 'failed', 'running') AND job_runs.definition_id IS NOT NULL AND job_runs.status != 'running' AND job_runs.job_type != job_definitions.job_type AND job_definitions.overlap IN ('skip', 'queue') AND job_definitions.removed_at IS NULL AND job_runs.definition_id = :definition GROUP BY job_runs.definition_id) AND job_definitions.id = job_runs.definition_id""",
+        {},
+        {},
+        (('definition_id', None), ('name', None), ('id', None), ('job_type', None)),
+    ),
+    ('definitions.listed', (False,)): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions.removed_at IS NULL ORDER BY job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.listed', (True,)): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions ORDER BY job_definitions.name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.named', (False,)): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions.name = :name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.named', (True,)): (
+        """SELECT job_definitions.id, job_definitions.name, job_definitions.job_type, job_definitions.payload, job_definitions.schedule, job_definitions.timezone, job_definitions.source, job_definitions.application, job_definitions.description, job_definitions.misfire, job_definitions.misfire_window, job_definitions.misfire_most, job_definitions.overlap, job_definitions.start_deadline, job_definitions.jitter, job_definitions.ends_at, job_definitions.max_runs, job_definitions.runs_made, job_definitions.last_slot_at, job_definitions.next_run_at, job_definitions.paused_at, job_definitions.removed_at, job_definitions.last_error, job_definitions.created_at, job_definitions.updated_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_definitions
+WHERE job_definitions.name = :name""",
+        {},
+        {},
+        (('id', None), ('name', None), ('job_type', None), ('payload', 'json'), ('schedule', None), ('timezone', None), ('source', None), ('application', None), ('description', None), ('misfire', None), ('misfire_window', None), ('misfire_most', None), ('overlap', None), ('start_deadline', None), ('jitter', None), ('ends_at', 'instant'), ('max_runs', None), ('runs_made', None), ('last_slot_at', 'instant'), ('next_run_at', 'instant'), ('paused_at', 'instant'), ('removed_at', 'instant'), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('now', 'instant')),
+    ),
+    ('definitions.names', ()): (
+        """SELECT job_definitions.name
+FROM job_definitions
+WHERE job_definitions.removed_at IS NULL""",
+        {},
+        {},
+        (('name', None),),
+    ),
+    ('definitions.paused_by', ()): (
+        """SELECT job_events.actor
+FROM job_events
+WHERE job_events.definition_id = :definition AND job_events.action = 'pause schedule' AND job_events.at >= :since ORDER BY job_events.id DESC
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {'since': 'instant'},
+        (('actor', None),),
+    ),
+    ('definitions.runs', ()): (
+        """SELECT job_runs.id, job_runs.scheduled_for, job_runs.origin, job_runs.status, job_runs.run_at, job_runs.finished_at, job_runs.attempts, job_runs.error_type, job_runs.last_error, job_runs.created_at, coalesce((SELECT min(job_attempts.started_at) AS min_1
+FROM job_attempts
+WHERE job_attempts.run_id = job_runs.id), job_runs.started_at) AS first_started_at
+FROM job_runs
+WHERE job_runs.definition_id = :definition ORDER BY job_runs.id DESC
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('scheduled_for', 'instant'), ('origin', None), ('status', None), ('run_at', 'instant'), ('finished_at', 'instant'), ('attempts', None), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('first_started_at', 'instant')),
+    ),
     ('dependants.attach', ()): (
         """INSERT INTO job_parents (parent_id, run_id, on_failure, parent_status) SELECT given.parent_id, given.run_id, given.on_failure, given.parent_status
 FROM (SELECT json_extract(value, '$.parent_id') AS parent_id, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.on_failure') AS on_failure, json_extract(value, '$.parent_status') AS parent_status FROM json_each(:given)) AS given""",
@@ -1217,6 +1305,16 @@ WHERE parent_status IS NOT NULL
         {},
         (('token', None),),
     ),
+    ('effects.count_uncertain', ()): (
+        """SELECT count(*) AS effects
+FROM job_effects
+WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)))""",
+        {},
+        {},
+        (('effects', None),),
+    ),
     ('effects.find', ()): (
         """SELECT job_effects."key", job_effects.state, job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.lease_token, job_effects.token, job_effects.outcome, job_effects.intended_at, job_effects.settled_at, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
 FROM job_runs
@@ -1227,6 +1325,12 @@ WHERE job_effects."key" = :effect""",
         {},
         (('key', None), ('state', None), ('run_id', None), ('job_type', None), ('attempt', None), ('lease_token', None), ('token', None), ('outcome', 'json'), ('intended_at', 'instant'), ('settled_at', 'instant'), ('in_progress', 'boolean')),
     ),
+    ('effects.forget', ()): (
+        """DELETE FROM job_effects WHERE job_effects."key" = :effect""",
+        {},
+        {},
+        (),
+    ),
     ('effects.intend', ('sqlite',)): (
         """INSERT INTO job_effects ("key", state, run_id, job_type, attempt, lease_token, token, intended_at) SELECT :effect AS anon_1, 'intended', job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.lease_token, :call AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM job_runs
@@ -1234,6 +1338,22 @@ WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_toke
         {},
         {},
         (('token', None),),
+    ),
+    ('effects.lock', ()): (
+        """SELECT job_effects.state, job_effects.run_id, job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token)) AS in_progress, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_effects
+WHERE job_effects."key" = :effect""",
+        {},
+        {},
+        (('state', None), ('run_id', None), ('in_progress', 'boolean'), ('now', 'instant')),
+    ),
+    ('effects.mark_applied', ()): (
+        """UPDATE job_effects SET state='applied', outcome=:new_outcome, settled_at=:at WHERE job_effects."key" = :effect""",
+        {},
+        {'new_outcome': 'json', 'at': 'instant'},
+        (),
     ),
     ('effects.settle', ()): (
         """UPDATE job_effects SET state=:new_state, outcome=:new_outcome, settled_at=CASE WHEN (:new_state = 'applied') THEN (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) END WHERE job_effects."key" = :effect AND job_effects.token = :call AND job_effects.state != 'applied' RETURNING token""",
@@ -1248,6 +1368,17 @@ WHERE job_runs.id = :run AND job_runs.status = 'running' AND job_runs.lease_toke
         {},
         {},
         (('token', None),),
+    ),
+    ('effects.uncertain', ()): (
+        """SELECT job_effects."key", job_effects.run_id, job_effects.job_type, job_effects.attempt, job_effects.intended_at
+FROM job_effects
+WHERE job_effects.state != 'applied' AND NOT (job_effects.state = 'intended' AND (EXISTS (SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_runs.lease_token = job_effects.lease_token))) ORDER BY job_effects.intended_at, job_effects."key"
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
     ('enqueue.holder', ()): (
         """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
@@ -1636,6 +1767,246 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:given)) AS given)
         {'param_1': 0},
         {'given': (('id', None),)},
         (('id', None),),
+    ),
+    ('explain.all_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_gated.id AS id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = 'all' AND (job_gated.turn_at, job_gated.run_at, job_gated.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.at_work', (False,)): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' ORDER BY job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('explain.at_work', (True,)): (
+        """SELECT job_runs.id
+FROM job_runs
+WHERE job_runs.job_type = :of_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '' AND job_runs.gate = :gate ORDER BY job_runs.id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('explain.behind_gate_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_gated.id AS id
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate = :gate AND (job_gated.turn_at, job_gated.run_at, job_gated.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.due_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.gate', ()): (
+        """SELECT job_gates.spent_until, job_gates.opens_at
+FROM job_gates
+WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate""",
+        {},
+        {},
+        (('spent_until', 'instant'), ('opens_at', 'instant')),
+    ),
+    ('explain.gate_of', (1,)): (
+        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate
+FROM job_runs
+WHERE job_runs.id = :run""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gate_of', (2,)): (
+        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) AS gate
+FROM job_runs
+WHERE job_runs.id = :run""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gate_of', (3,)): (
+        """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) AS gate
+FROM job_runs
+WHERE job_runs.id = :run""",
+        {},
+        {},
+        (('gate', None),),
+    ),
+    ('explain.gated_in_front', ()): (
+        """SELECT count(*) AS runs
+FROM (SELECT anon_2.id AS id
+FROM (SELECT job_gated.id AS id, job_gated.turn_at AS turn_at, job_gated.run_at AS run_at
+FROM job_gated
+WHERE job_gated.job_type = :of_type AND job_gated.gate > '' AND job_gated.gate != 'after'
+ LIMIT :most OFFSET :param_1) AS anon_2
+WHERE (anon_2.turn_at, anon_2.run_at, anon_2.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_2) AS anon_1""",
+        {'param_1': 0, 'param_2': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.last_event', ()): (
+        """SELECT job_events.actor, job_events.action, job_events.detail
+FROM job_events
+WHERE job_events.run_id = :run ORDER BY job_events.id DESC
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('actor', None), ('action', None), ('detail', 'json')),
+    ),
+    ('explain.limits', ()): (
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.spent_until, job_limits.opens_at, job_limits.asked_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_limits
+WHERE job_limits.job_type = :of_type""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
+    ),
+    ('explain.newest_tick', ()): (
+        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+FROM job_ticks
+WHERE job_ticks.started_at >= :first ORDER BY job_ticks.started_at DESC
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {'first': 'instant'},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
+    ('explain.oldest_due', ()): (
+        """SELECT job_claimable.id
+FROM job_claimable
+WHERE releases >= 0 ORDER BY job_claimable.run_at
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('id', None),),
+    ),
+    ('explain.open_effect', ()): (
+        """SELECT job_effects."key"
+FROM job_effects
+WHERE job_effects.state != 'applied' AND job_effects.run_id = :run ORDER BY job_effects.intended_at
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('key', None),),
+    ),
+    ('explain.other_of_key', ()): (
+        """SELECT job_runs.id, job_runs.status
+FROM job_runs
+WHERE job_runs.concurrency_key = :key AND job_runs.status IN ('queued', 'failed', 'running') AND job_runs.id != :run ORDER BY job_runs.lease_token IS NULL, job_runs.id
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('id', None), ('status', None)),
+    ),
+    ('explain.parents', ()): (
+        """SELECT job_parents.parent_id, job_runs.status
+FROM job_parents LEFT OUTER JOIN job_runs ON job_runs.id = job_parents.parent_id
+WHERE job_parents.run_id = :run AND job_parents.parent_status IS NULL ORDER BY job_parents.parent_id
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 10, 'param_2': 0},
+        {},
+        (('parent_id', None), ('status', None)),
+    ),
+    ('explain.recent_ticks', ()): (
+        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+FROM job_ticks
+WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) ORDER BY job_ticks.started_at""",
+        {},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
+    ('explain.reports', ()): (
+        """SELECT job_hosts.id, job_hosts.host, job_hosts.application, job_hosts.types, job_hosts.digest, job_hosts.can_run, job_hosts.settings, job_hosts."database", job_hosts.boot, job_hosts.last_boot, job_hosts.is_twin_at, job_hosts.reported_at
+FROM job_hosts""",
+        {},
+        {},
+        (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
+    ),
+    ('explain.run', ('sqlite',)): (
+        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
+      OR (NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
+            AND other.lease_token IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM job_runs other
+          WHERE other.concurrency_key = job_runs.concurrency_key AND other.id < job_runs.id
+            AND other.status IN ('queued', 'failed', 'running') AND other.lease_token IS NULL
+            AND other.run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AND (other.start_deadline_at IS NULL OR other.start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))))))) AS is_key, (job_type NOT IN (SELECT name FROM job_pauses WHERE kind = 'type')) AS is_type_unpaused, (NOT EXISTS (SELECT kind FROM job_pauses WHERE kind = 'all')) AS is_all_unpaused, EXISTS (SELECT job_recoverable.id
+FROM job_recoverable
+WHERE job_recoverable.id = :run) AS is_expired, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_runs
+WHERE job_runs.id = :run""",
+        {},
+        {},
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+    ),
+    ('explain.running', ()): (
+        """SELECT job_runs.job_type, job_runs.host, job_runs.id
+FROM job_runs
+WHERE job_runs.status = 'running'""",
+        {},
+        {},
+        (('job_type', None), ('host', None), ('id', None)),
+    ),
+    ('explain.same_key_in_front', (1,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs JOIN (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
+WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) = :gate
+ LIMIT :most OFFSET :param_2) AS anon_1""",
+        {'param_1': 0, 'param_2': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.same_key_in_front', (2,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs JOIN (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
+WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"')), 1, 200) = :gate
+ LIMIT :most OFFSET :param_2) AS anon_1""",
+        {'param_1': 0, 'param_2': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.same_key_in_front', (3,)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs JOIN (SELECT job_claimable.id AS id
+FROM job_claimable
+WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimable.run_at, job_claimable.id) < (:its_turn_at, :its_run_at, :its_id)
+ LIMIT :most OFFSET :param_1) AS anon_2 ON anon_2.id = job_runs.id
+WHERE substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"'), json_extract(job_runs.payload, '$."' || :name_1 || '"'), json_extract(job_runs.payload, '$."' || :name_2 || '"')), 1, 200) = :gate
+ LIMIT :most OFFSET :param_2) AS anon_1""",
+        {'param_1': 0, 'param_2': 0},
+        {'its_turn_at': 'instant', 'its_run_at': 'instant'},
+        (('runs', None),),
+    ),
+    ('explain.speed', ()): (
+        """SELECT sum(job_tallies.ends) AS ends, min(job_tallies.at) AS first, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
+FROM job_tallies
+WHERE job_tallies.span = 'hour' AND job_tallies.at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND job_tallies.job_type = :of_type AND job_tallies.outcome != ''""",
+        {},
+        {},
+        (('ends', None), ('first', 'instant'), ('now', 'instant')),
     ),
     ('finalize.complete', ()): (
         """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",
@@ -2447,6 +2818,216 @@ WHERE job_runs.definition_id = given.definition_id AND job_definitions.id = give
         {},
         {'at': 'instant', 'given': (('id', None),)},
         (),
+    ),
+    ('overview.count', ('queued',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'queued' AND job_runs.status IN ('queued', 'failed')
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('running',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'running'
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('succeeded',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'succeeded' AND job_runs.finished_at IS NOT NULL
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('failed',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'failed' AND job_runs.status IN ('queued', 'failed')
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('dead',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.count', ('cancelled',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'cancelled' AND job_runs.finished_at IS NOT NULL
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('overview.dead', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.finished_at, job_runs.error_type, job_runs.last_error
+FROM job_runs
+WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL ORDER BY job_runs.finished_at DESC, job_runs.id DESC
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('job_type', None), ('attempts', None), ('finished_at', 'instant'), ('error_type', None), ('last_error', None)),
+    ),
+    ('overview.due', ()): (
+        """SELECT (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now, count(*) AS runs, min(job_claimable.run_at) AS first_at
+FROM job_claimable""",
+        {},
+        {},
+        (('now', 'instant'), ('runs', None), ('first_at', 'instant')),
+    ),
+    ('overview.failing', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.attempts, job_runs.max_attempts, job_runs.error_type, job_runs.last_error, job_runs.run_at AS next_try_at
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.status = 'failed' ORDER BY job_runs.run_at, job_runs.id
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('id', None), ('job_type', None), ('attempts', None), ('max_attempts', None), ('error_type', None), ('last_error', None), ('next_try_at', 'instant')),
+    ),
+    ('overview.last_ticks', ()): (
+        """SELECT job_ticks.host, job_ticks.worker, job_ticks.version, job_ticks.started_at, job_ticks.application, job_ticks.listening_at, job_ticks.types, job_ticks.finished_at, job_ticks.counts, job_ticks.error
+FROM job_ticks
+WHERE job_ticks.id IN (SELECT max(job_ticks.id) AS max_1
+FROM job_ticks GROUP BY job_ticks.host) ORDER BY job_ticks.host""",
+        {},
+        {},
+        (('host', None), ('worker', None), ('version', None), ('started_at', 'instant'), ('application', None), ('listening_at', 'instant'), ('types', None), ('finished_at', 'instant'), ('counts', 'json'), ('error', None)),
+    ),
+    ('overview.limited', ()): (
+        """SELECT job_types.job_type, job_types.max_waiting, job_types.when_full, job_types.dropped, job_types.dropped_at, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_types.job_type AND job_runs.status IN ('queued', 'failed')) AS waiting
+FROM job_types
+WHERE job_types.max_waiting IS NOT NULL ORDER BY job_types.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_waiting', None), ('when_full', None), ('dropped', None), ('dropped_at', 'instant'), ('waiting', None)),
+    ),
+    ('overview.running', ()): (
+        """SELECT job_runs.id, job_runs.job_type, job_runs.host, job_runs.locked_by, job_runs.started_at, job_runs.heartbeat_at, job_runs.locked_until, job_runs.max_attempts, job_runs.progress, job_runs.cancel_requested_at, job_runs.attempts AS attempt
+FROM job_runs
+WHERE job_runs.status = 'running' ORDER BY job_runs.started_at, job_runs.id""",
+        {},
+        {},
+        (('id', None), ('job_type', None), ('host', None), ('locked_by', None), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('locked_until', 'instant'), ('max_attempts', None), ('progress', 'json'), ('cancel_requested_at', 'instant'), ('attempt', None)),
+    ),
+    ('overview.running_limits', ()): (
+        """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.opens_at, (SELECT count(*) AS count_1
+FROM job_runs
+WHERE job_runs.job_type = job_limits.job_type AND job_runs.lease_token IS NOT NULL AND job_runs.gate != '') AS running, (SELECT count(*) AS count_2
+FROM job_runs
+WHERE job_runs.job_type = job_limits.job_type AND job_runs.status IN ('queued', 'failed')) AS waiting
+FROM job_limits ORDER BY job_limits.job_type""",
+        {},
+        {},
+        (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('opens_at', 'instant'), ('running', None), ('waiting', None)),
+    ),
+    ('overview.unknown', ()): (
+        """SELECT job_runs.job_type, count(*) AS waiting, min(job_runs.run_at) AS oldest_run_at
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND (job_runs.job_type NOT IN (SELECT known.job_type
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:known)) AS known)) GROUP BY job_runs.job_type ORDER BY job_runs.job_type""",
+        {},
+        {'known': (('job_type', None),)},
+        (('job_type', None), ('waiting', None), ('oldest_run_at', 'instant')),
+    ),
+    ('pauses.add', ('sqlite',)): (
+        """INSERT INTO job_pauses (kind, name, reason, actor, paused_at) VALUES (:kind, :name, :reason, :actor, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) ON CONFLICT DO NOTHING RETURNING paused_at""",
+        {},
+        {},
+        (('paused_at', 'instant'),),
+    ),
+    ('pauses.listed', ()): (
+        """SELECT job_pauses.kind, job_pauses.name, job_pauses.reason, job_pauses.actor, job_pauses.paused_at
+FROM job_pauses ORDER BY job_pauses.paused_at, job_pauses.kind, job_pauses.name""",
+        {},
+        {},
+        (('kind', None), ('name', None), ('reason', None), ('actor', None), ('paused_at', 'instant')),
+    ),
+    ('pauses.remove', ()): (
+        """DELETE FROM job_pauses WHERE job_pauses.kind = :kind AND job_pauses.name = :name RETURNING paused_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now""",
+        {},
+        {},
+        (('paused_at', 'instant'), ('now', 'instant')),
+    ),
+    ('pauses.running', ('all',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'running'
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.running', ('type',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.job_type = :name
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.running', ('host',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status = 'running' AND job_runs.host = :name
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.ticked', ()): (
+        """SELECT job_ticks.id
+FROM job_ticks
+WHERE job_ticks.host = :name
+ LIMIT :param_1 OFFSET :param_2""",
+        {'param_1': 1, 'param_2': 0},
+        {},
+        (('id', None),),
+    ),
+    ('pauses.waiting', ('all',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed')
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
+    ),
+    ('pauses.waiting', ('type',)): (
+        """SELECT count(*) AS runs
+FROM (SELECT job_runs.id AS id
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type = :name
+ LIMIT :most OFFSET :param_1) AS anon_1""",
+        {'param_1': 0},
+        {},
+        (('runs', None),),
     ),
     ('retention.count_old', ('ticks',)): (
         """SELECT count(*) AS count_1

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Float, bindparam, literal, literal_column, select
-
 from jobrunner.model import FIRST_INSTANT, TickKind
+from jobrunner.store import pauses, tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import UtcTime, later, now
 from jobrunner.store.explain.explanation import HostView, ago
-from jobrunner.store.joined import Joined, Rows
 from jobrunner.store.pauses import Pause
-from jobrunner.store.records import columns_of
-from jobrunner.store.schema import job_hosts, job_pauses, job_runs, job_ticks
-from jobrunner.store.statement import Row
+from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
@@ -130,40 +123,32 @@ def _listed(known: Mapping[str, Any]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
+_NEWEST: Question = (Prepared("explain.newest_tick"), {"first": FIRST_INSTANT})
+# The last hour has 60 rows of each kind.
+_TICKS: Question = (Prepared("explain.recent_ticks"), {"since": -_RECENT.total_seconds()})
+_REPORTS, _RUNNING = Prepared("explain.reports"), Prepared("explain.running")
+QUESTIONS: tuple[Question, ...] = (
+    _NEWEST,
+    _TICKS,
+    (_REPORTS, {}),
+    (_RUNNING, {}),
+    (Prepared("tallies.clock"), {}),
+    (Prepared("pauses.listed"), {}),
+)
+"""What ``look`` asks, for a page that asks it together with other questions."""
+
+
 def look(connection: Connection) -> Hosts:
-    """The hosts as they are now, in one statement. Expects a read transaction."""
-    found = _questions().ask(connection, {"since": -_RECENT.total_seconds()})
-    newest = found["newest"]
+    """The hosts as they are now. Expects a read transaction."""
+    ticks, reports = connection.execute(*_TICKS).all(), connection.execute(_REPORTS).all()
     return Hosts(
-        found["clock"][0]["now"],
-        {_kind(row): row for row in _as_rows(found["ticks"])},
-        {_kind(row): row for row in _as_rows(found["reports"])},
-        [_Running(row["job_type"], row["host"] or "", row["id"]) for row in found["running"]],
-        _as_rows(newest)[0] if newest else None,
-        [Pause(**row) for row in found["pauses"]],
+        tallies.now(connection),
+        {_kind(row): row for row in ticks},
+        {_kind(row): row for row in reports},
+        [_Running(row.job_type, row.host or "", row.id) for row in connection.execute(_RUNNING)],
+        connection.execute(*_NEWEST).first(),
+        pauses.listed(connection),
     )
-
-
-@cache
-def _questions() -> Joined:
-    columns, runs = job_ticks.c, job_runs.c
-    since = later(bindparam("since", type_=Float))
-    read = select(columns.host, columns.application, columns.types, columns.started_at, columns.ended_by)
-    # The condition lets SQLite search the index, and not scan it.
-    is_any = columns.started_at >= literal(FIRST_INSTANT, UtcTime())
-    return Joined(
-        clock=select(now().label("now")),
-        newest=read.where(is_any).order_by(columns.started_at.desc()).limit(1),
-        # The last hour has 60 rows of each kind. The newest of each is found here, because grouping could read all.
-        ticks=read.where(columns.started_at > since).order_by(columns.started_at),
-        reports=select(job_hosts),
-        running=select(runs.job_type, runs.host, runs.id).where(runs.status == literal_column("'running'")),
-        pauses=select(*columns_of(Pause, job_pauses)),
-    )
-
-
-def _as_rows(found: Rows) -> list[Any]:
-    return [SimpleNamespace(**row) for row in found]
 
 
 def _kind(row: Row) -> TickKind:

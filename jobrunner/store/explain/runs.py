@@ -7,21 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, literal_column, select
-
 from jobrunner.lifecycle import QUARANTINE_AFTER_EXPIRIES, Status
-from jobrunner.store.conditions import CLAIM
 from jobrunner.store.connection import Connection
-from jobrunner.store.dialect.values import ddl_words, now
 from jobrunner.store.explain import hosts as tick_hosts
-from jobrunner.store.explain import line, queue
+from jobrunner.store.explain import queue
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
 from jobrunner.store.explain.hosts import Hosts
-from jobrunner.store.namespace import MARK
-from jobrunner.store.schema import job_effects, job_events, job_parents, job_runs
-from jobrunner.store.statement import Row
-from jobrunner.store.statements.effects import IS_OPEN
-from jobrunner.store.views import job_recoverable
+from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import iso_instant
 
 
@@ -49,6 +41,12 @@ class _Asked:
         return Explanation(f"run {run.id}", reason, f"Run {run.id} {sentence}", filled, remedy, notes=tuple(notes))
 
 
+def oldest_due(connection: Connection) -> Explanation | None:
+    """Why the run that is due for the longest time does not run. None: no run is due."""
+    run_id = connection.execute(Prepared("explain.oldest_due")).scalar_one_or_none()
+    return None if run_id is None else explain_run(connection, run_id)
+
+
 def explain_run(connection: Connection, run_id: int) -> Explanation | None:
     """Why a run does not run now. None: there is no such run. Expects a read transaction."""
     found = _read(connection, run_id)
@@ -63,21 +61,24 @@ def explain_run(connection: Connection, run_id: int) -> Explanation | None:
 
 
 def _read(connection: Connection, run_id: int) -> Row | None:
-    columns = job_runs.c
-    failing = [_condition(connection.database, text).label(f"is_{name}") for name, text in CLAIM.items()]
-    recoverable = select(job_recoverable.c.id).where(job_recoverable.c.id == run_id).exists()
-    read = [column for column in columns if column.name not in ("payload", "result", "output", "progress")]
-    return connection.execute(
-        select(*read, *failing, recoverable.label("is_expired"), now().label("now")).where(columns.id == run_id)
-    ).first()
+    return connection.execute(Prepared("explain.run", (connection.database,)), {"run": run_id}).first()
 
 
-def _condition(database: str, text: str) -> ColumnElement[bool]:
-    words = ddl_words(database)
-    if database != "sqlite":
-        words |= {"schema": f"{MARK}.", "now": f"{MARK}.jobrunner_now()"}
-    condition: ColumnElement[bool] = literal_column(f"({text.format(**words)})", Boolean())
-    return condition
+def questions(database: str, run_id: int) -> list[Question]:
+    """What is asked about any run, for a page that asks it together."""
+    of_run = {"run": run_id}
+    names = ("explain.last_event", "explain.open_effect", "explain.parents")
+    return [
+        (Prepared("explain.run", (database,)), of_run),
+        *((Prepared(name), of_run) for name in names),
+        *tick_hosts.QUESTIONS,
+    ]
+
+
+def questions_of_line(connection: Connection, run_id: int) -> list[Question]:
+    """What may be asked about its place in the queue."""
+    found = _read(connection, run_id)
+    return [] if found is None or not found.is_waiting else queue.questions(found)
 
 
 # Not waiting.
@@ -136,9 +137,7 @@ def _ended(asked: _Asked) -> Explanation:
 
 
 def _last_event(asked: _Asked) -> Row | None:
-    columns = job_events.c
-    found = select(columns.actor, columns.action, columns.detail).where(columns.run_id == asked.run.id)
-    return asked.connection.execute(found.order_by(columns.id.desc()).limit(1)).first()
+    return asked.connection.execute(Prepared("explain.last_event"), {"run": asked.run.id}).first()
 
 
 def _by_whom(event: Row) -> tuple[str, str | None]:
@@ -151,9 +150,8 @@ def _by_whom(event: Row) -> tuple[str, str | None]:
 
 
 def _open_effect(asked: _Asked) -> str | None:
-    columns = job_effects.c
-    found = select(columns.key).where(IS_OPEN, columns.run_id == asked.run.id).order_by(columns.intended_at).limit(1)
-    key: str | None = asked.connection.execute(found).scalar_one_or_none()
+    found = asked.connection.execute(Prepared("explain.open_effect"), {"run": asked.run.id})
+    key: str | None = found.scalar_one_or_none()
     return key
 
 
@@ -202,15 +200,8 @@ def _not_due(asked: _Asked) -> Explanation:
 
 
 def _after(asked: _Asked) -> Explanation:
-    run, parents = asked.run, job_parents.c
-    found = (
-        select(parents.parent_id, job_runs.c.status)
-        .join_from(job_parents, job_runs, job_runs.c.id == parents.parent_id, isouter=True)
-        .where(parents.run_id == run.id, parents.parent_status.is_(None))
-        .order_by(parents.parent_id)
-        .limit(10)
-    )
-    waits_for = {row.parent_id: row.status for row in asked.connection.execute(found)}
+    found = asked.connection.execute(Prepared("explain.parents"), {"run": asked.run.id})
+    waits_for = {row.parent_id: row.status for row in found}
     if not waits_for:
         return asked.say("parents", "follows runs that have ended; the next tick lets it go.", "jobrunner tick")
     listed = ", ".join(f"{run_id} ({status})" for run_id, status in waits_for.items())
@@ -241,12 +232,8 @@ def _stopped(asked: _Asked, sentence: str, **facts: Any) -> Explanation:
 
 
 def _key(asked: _Asked) -> Explanation:
-    columns, key = job_runs.c, asked.run.concurrency_key
-    unfinished = columns.status.in_([literal_column(f"'{each}'") for each in ("queued", "failed", "running")])
-    found = select(columns.id, columns.status).where(columns.concurrency_key == key, unfinished)
-    other = asked.connection.execute(
-        found.where(columns.id != asked.run.id).order_by(columns.lease_token.is_(None), columns.id).limit(1)
-    ).one()
+    key = asked.run.concurrency_key
+    other = asked.connection.execute(Prepared("explain.other_of_key"), {"run": asked.run.id, "key": key}).one()
     sentence = f"waits for run {other.id} ({other.status}), which has the same key '{key}': one run of a key at a time."
     return asked.say("key", sentence, f"jobrunner explain {other.id}", key=key, other=other.id)
 
@@ -277,10 +264,9 @@ def _full(asked: _Asked, able: list[HostView]) -> Explanation:
 
 def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:
     run = asked.run
-    place = line.look(asked.connection, run)
-    if (limit := queue.limit_in_the_way(place)) is not None:
+    if (limit := queue.limit_in_the_way(asked.connection, run)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
-    forecast = queue.forecast(place)
+    forecast = queue.forecast(asked.connection, run)
     hosts = ", ".join(sorted({view.host for view in free}))
     says = [view.host for view in free if view.knows]
     lone = " It starts alone in its tick, because its lease expired twice." * (
@@ -295,6 +281,6 @@ def _in_line(asked: _Asked, free: list[HostView]) -> Explanation:
         ended_by = late[0].ended_by
         sentence = f"waits in a queue: the last tick of {late[0].host} used up its {ended_by}; {forecast}."
         return replace(asked.say("budget", sentence, "jobrunner tick --budget 10m", **facts), forecast=forecast)
-    behind = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
-    sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{behind}.{lone}"
+    line = f", after {forecast.in_front} of its type in front of it" if forecast.in_front else ""
+    sentence = f"is due, and nothing is in its way: it would be claimed now by the next tick of {hosts}{line}.{lone}"
     return replace(asked.say("ready", sentence, "jobrunner tick", **facts), forecast=forecast)

@@ -15,9 +15,8 @@ from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.explain.schedules import explain_schedule
-from jobrunner.store.schema import ANY_RELEASES, job_definitions, job_runs
+from jobrunner.store.schema import job_definitions, job_runs
 from jobrunner.store.statements.backpressure import WAITING
-from jobrunner.store.views import job_claimable
 from jobrunner.text import nearest, storable
 
 _MOST_COUNTED = 10_000
@@ -35,15 +34,6 @@ def explain(connection: Connection, subject: str) -> Explanation:
     if found is None:
         raise _unknown(connection, subject)
     return found
-
-
-def oldest_due(connection: Connection) -> Explanation | None:
-    """Why the run that is due for the longest time does not run. None: no run is due."""
-    columns = job_claimable.c
-    # With the condition of the index that has this order.
-    found = select(columns.id).where(ANY_RELEASES).order_by(columns.run_at).limit(1)
-    run_id = connection.execute(found).scalar_one_or_none()
-    return None if run_id is None else explain_run(connection, run_id)
 
 
 def explain_type(connection: Connection, job_type: str) -> Explanation | None:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any, cast
 
 import sqlalchemy
-from sqlalchemy import ColumnElement, Executable, Select, Update, and_, bindparam, case, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Executable,
+    Integer,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
 from sqlalchemy.sql.dml import ReturningDelete
 
 from jobrunner.store.dialect.statements import inserting
@@ -89,6 +102,38 @@ def settle() -> Update:
 def clear() -> ReturningDelete[Any]:
     """Remove the row of a call that changed nothing, so that the key can be used again."""
     return sqlalchemy.delete(job_effects).where(_is_of_call()).returning(_COLUMNS.token)
+
+
+# What a person does about uncertain effects.
+
+
+def uncertain() -> Select[Any]:
+    """The effects of which it is not known whether they were applied, the oldest first."""
+    columns = (_COLUMNS.key, _COLUMNS.run_id, _COLUMNS.job_type, _COLUMNS.attempt, _COLUMNS.intended_at)
+    found = select(*columns).where(IS_OPEN, ~is_in_progress()).order_by(_COLUMNS.intended_at, _COLUMNS.key)
+    return found.limit(bindparam("most", type_=Integer))
+
+
+def count_uncertain() -> Select[Any]:
+    """How many there are."""
+    return select(func.count().label("effects")).where(IS_OPEN, ~is_in_progress())
+
+
+def lock() -> Select[Any]:
+    """The row of a key, locked, and the database's time."""
+    found = select(_COLUMNS.state, _COLUMNS.run_id, is_in_progress().label("in_progress"), now().label("now"))
+    return found.where(_is_of_key()).with_for_update(of=job_effects)
+
+
+def mark_applied() -> Update:
+    """A person says that it was applied."""
+    values = {"state": _APPLIED, "settled_at": _given("settled_at", "at"), "outcome": _given("outcome", "new_outcome")}
+    return sqlalchemy.update(job_effects).where(_is_of_key()).values(**values)
+
+
+def forget() -> Delete:
+    """A person says that it was not applied, so that its key can be used again."""
+    return sqlalchemy.delete(job_effects).where(_is_of_key())
 
 
 def _is_of_key() -> ColumnElement[bool]:

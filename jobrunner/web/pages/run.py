@@ -13,10 +13,8 @@ from jobrunner.lifecycle import Event, Status, allowed
 from jobrunner.store import admin, queries, run_view
 from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.explanation import Explanation
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Run
-from jobrunner.store.run_view import RunView
 from jobrunner.text import whole_number
 from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
@@ -49,9 +47,10 @@ def show(call: Call, problem: str | None = None) -> Page:
     status = 200 if problem is None else 409
     if call.wants_json:
         return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
-    at, (found, explained) = call.read(partial(_read, run_id=run_id))
-    if found is None or explained is None:
+    at, looked = call.read(partial(run_view.look, run_id=run_id))
+    if looked is None:
         raise NotFound(f"there is no run {run_id}")
+    found, explained = looked
     run = call.masks.run(found.run)
     fields = {
         name: value
@@ -75,11 +74,6 @@ def show(call: Call, problem: str | None = None) -> Page:
         "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
     return Page("run.html", values, None, status)
-
-
-def _read(connection: Connection, run_id: int) -> tuple[RunView | None, Explanation | None]:
-    found = run_view.look(connection, run_id)
-    return found, None if found is None else explain_run(connection, run_id)
 
 
 def _data(call: Call, run_id: int) -> dict[str, Any]:
