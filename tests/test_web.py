@@ -135,7 +135,7 @@ def test_buttons_do_what_the_commands_do_with_the_visitor_in_the_audit_trail(dat
     # Somebody else was quicker: the answer is the truth, and a refusal.
     late = asked(f"/runs/{runs['succeeded']}/cancel", {"x": "y"})
     assert late.status == 409
-    assert "Not done: cancel is not possible while a run is succeeded" in late.body.decode()
+    assert "Not done: cancel is not possible. The run already succeeded" in late.body.decode()
     assert asked("/runs/999/cancel", {"x": "y"}).status == 404
     events = database.query("SELECT actor, action, detail FROM job_events WHERE id > 1 ORDER BY id")
     assert [(each["actor"], each["action"]) for each in events] == [

@@ -1,4 +1,4 @@
-"""What the page can do: each action of the command line, for one run or many, with a count, a reason and an audit row."""
+"""What the page can do: each action of the command line, counted, with a reason and a row in the audit trail."""
 
 import os
 import re

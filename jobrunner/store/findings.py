@@ -6,7 +6,7 @@ Named tuples and no dataclasses, whose making takes a tick that writes metrics s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
