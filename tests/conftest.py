@@ -2,11 +2,14 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 
+# Where PYTHONDONTWRITEBYTECODE is set, each worker would rewrite the assertions of all files in each run: 10 s each.
+sys.dont_write_bytecode = False
 pytest.register_assert_rewrite("harness")
 pytest_plugins = [
     "harness.postgres",

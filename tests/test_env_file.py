@@ -63,7 +63,8 @@ REFUSED = {
 }
 
 
-SYSTEMD = sorted(Path("/usr/lib").glob("**/systemd/libsystemd-shared-*.so"))[-1:]
+PLACES = ("systemd", "*/systemd")
+SYSTEMD = [file for place in PLACES for file in Path("/usr/lib").glob(f"{place}/libsystemd-shared-*.so")][-1:]
 
 
 def read_by_systemd(text: str) -> dict[str, str]:

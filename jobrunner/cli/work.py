@@ -24,7 +24,7 @@ from jobrunner.store import waits
 @click.option(
     "--concurrency", metavar="N", help="The most runs at work on this host, of all ticks together. [default: 4]"
 )
-@click.option("--batch", metavar="N", help="The most runs that this tick claims. [default: 10000]")
+@click.option("--batch", metavar="N", help="The most runs that this tick claims. [default: 100000]")
 @click.option("--strict/--no-strict", default=None, help="Commit each result before the same child starts another run.")
 @click.option(
     "--linger",

@@ -96,7 +96,7 @@ def load_with_origins(
         start_limit=reader.duration("start_limit", "30s"),
         deploy_grace=reader.duration("deploy_grace", "10m"),
         concurrency=reader.number("concurrency", 4, 1, 1000),
-        batch=reader.number("batch", 10_000, 1, 10_000_000),
+        batch=reader.number("batch", 100_000, 1, 10_000_000),
         strict=reader.switch("strict"),
         log=reader.path("log"),
         state_dir=reader.path("state_dir"),

@@ -2,7 +2,6 @@
 
 import json
 import re
-import select
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from harness.postgres import Access
+from harness.postgres import Access, is_over
 from harness.waiting import wait_for
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -162,9 +161,8 @@ class PostgresDatabase(Database):
         # Threads of a test may come at the same time: each takes another one.
         while self._idle:
             connection = self._idle.pop()
-            if not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]:
+            if not is_over(connection):
                 return connection
-            # The server has said something to it, which can only be that it is over.
             connection.close()
         return None
 
@@ -204,8 +202,7 @@ class PostgresDatabase(Database):
     def set_clock_offset(self, offset: timedelta) -> None:
         text = f"{offset // timedelta(microseconds=1)} microseconds"
         statement = sql.SQL("ALTER DATABASE {} SET jobrunner.clock_offset = {}")
-        with self.access.admin(self.database) as connection:
-            connection.execute(statement.format(sql.Identifier(self.database), sql.Literal(text)))
+        self.access.execute(statement.format(sql.Identifier(self.database), sql.Literal(text)))
         self.offset = offset
         self.forget_sessions()
 

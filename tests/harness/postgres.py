@@ -7,13 +7,14 @@ they never skip.
 import contextlib
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -37,6 +38,7 @@ class Access:
     admin_url: str
     role: str
     role_url: str
+    _kept: list[psycopg.Connection[Any]] = field(default_factory=list, compare=False, repr=False)
 
     def url(self, database: str) -> str:
         """What goes into JOBRUNNER_DATABASE_URL."""
@@ -45,6 +47,18 @@ class Access:
     def admin(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A new connection of the administrator, in autocommit."""
         return psycopg.connect(with_database(self.admin_url, database), autocommit=True, connect_timeout=10)
+
+    def execute(self, statement: sql.Composed) -> None:
+        """Execute it in a session that is kept: a new one costs as much as the copy of a database."""
+        while self._kept and is_over(self._kept[-1]):
+            self._kept.pop().close()
+        if not self._kept:
+            self._kept.append(self.admin())
+        self._kept[-1].execute(statement)
+
+    def forget_session(self) -> None:
+        while self._kept:
+            self._kept.pop().close()
 
 
 class Server:
@@ -130,6 +144,11 @@ class Lifeline:
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.process.wait(60)
+
+
+def is_over(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a session in which nothing is under way has ended: that is all the server can have said to it."""
+    return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
 
 
 def short_temporary_folder() -> str:

@@ -27,23 +27,33 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 sys.path.append(str(Path(__file__).parents[1]))
-from harness import fork_setup, siblings
+from harness import fork_setup, huge_pages, siblings
 
 sys.path.pop()
 
 LONGEST_REQUEST_BYTES = 1 << 20
 # No command imports these.
-_OF_APPLICATIONS = ("jobrunner._alembic", "jobrunner.contrib", "jobrunner.testing")
+_OF_APPLICATIONS = (
+    "jobrunner._alembic",
+    "jobrunner.contrib",
+    "jobrunner.testing",
+    "jobrunner.web.django",
+    "jobrunner.web.flask",
+)
 # Each does what it is for as soon as it is imported.
 _PROGRAMS = ("jobrunner.__main__", "jobrunner.children.inside.exec_command")
+# Commands that run handlers or ask for them. The others need no helper of `harness.siblings`.
+_WITH_CHILDREN = {"apply", "dev", "doctor", "enqueue", "jobs", "run", "schedule", "status", "tick"}
 
 
 def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     fork_setup.die_with_parent()
     _import_all()
+    _compile_statements()
     gc.collect()
     gc.freeze()
+    huge_pages.collapse()
     words = _serve(channel)
     # From here on this process is a command, or `python -c`.
     try:
@@ -74,15 +84,29 @@ def _import_all() -> None:
     """Whatever a command may import while it works."""
     import jobrunner
 
+    left_out = {*_PROGRAMS, *_OF_APPLICATIONS}
     for room in pkgutil.iter_modules(jobrunner.__path__, "jobrunner."):
-        if room.name in _PROGRAMS or room.name in _OF_APPLICATIONS:
+        if room.name in left_out:
             continue
         found = importlib.import_module(room.name)
         for module in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{room.name}."):
-            if module.name not in _PROGRAMS:
+            if module.name not in left_out:
                 importlib.import_module(module.name)
     for name in ("alembic.command", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql.psycopg"):
         importlib.import_module(name)
+
+
+def _compile_statements() -> None:
+    """Those that stand in the modules. SQLAlchemy also keeps much of what it finds out on the way."""
+    from sqlalchemy import Executable
+
+    from jobrunner.store.statement import compiled
+
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.startswith("jobrunner.store") else ():
+            if isinstance(value, Executable) and not isinstance(value, type):
+                for database in ("sqlite", "postgresql"):
+                    compiled(value, database, None)
 
 
 def _serve(channel: socket.socket) -> list[str]:
@@ -124,9 +148,11 @@ def _become(request: dict[str, Any], streams: list[int]) -> list[str]:
     words: list[str] = request["words"]
     is_python = words[0] == sys.executable
     shown = words if is_python else [sys.executable, *words]
-    ours = siblings.start()
-    fork_setup.take(shown, request["environment"], dict(enumerate(streams)), keep=ours.fileno())
-    siblings.use(ours)
+    # A child of a command that is missing there starts as the script would start it, and is only slower.
+    ours = siblings.start() if _WITH_CHILDREN.intersection(words) else None
+    fork_setup.take(shown, request["environment"], dict(enumerate(streams)), keep=-1 if ours is None else ours.fileno())
+    if ours is not None:
+        siblings.use(ours)
     os.chdir(request["folder"])
     if is_python:
         sys.argv = ["-c", *words[3:]]
