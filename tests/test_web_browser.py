@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
-from playwright.sync_api import Locator
 
 from harness import Commands, Database
 from harness.browser import Person
@@ -14,6 +14,9 @@ from harness.web import one_of_each
 from harness.web_server import served
 from jobrunner.web.pages.runs import BULK
 from jobrunner.web.routes import ROUTES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 # The first test of a machine waits for the packages of the browser.
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -55,7 +58,7 @@ def shape_of(url: str) -> str:
     return re.sub(r"/\d+", "/{id}", path)
 
 
-def button_of(person: Person, action: str) -> Locator:
+def button_of(person: Person, action: str) -> "Locator":
     """The first button that sends a form to this address."""
     path = re.sub(r"^.*?/(?=(runs/\d+|bulk|schedule|effects)/\w+$|pause$|resume$)", "", urlsplit(action).path)
     own, of_form = f'button[formaction$="{path}"]', f'form[method=post][action$="{path}"] button:not([formaction])'

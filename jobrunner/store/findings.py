@@ -22,18 +22,15 @@ MOST_COUNTED = 10_000
 _CLOCK_STEP = timedelta(minutes=1)
 _CAME_SINCE = Prepared("findings.came_since")
 QUESTIONS = {
-    name: Prepared(f"findings.{name}")
-    for name in (
-        "hosts",
-        "killed_ticks",
-        "due_types",
-        "dead",
-        "expired_leases",
-        "uncertain_effects",
-        "broken_definitions",
-        "old_pauses",
-        "known_types",
-    )
+    "hosts": Prepared("findings.hosts"),
+    "killed_ticks": Prepared("findings.killed_ticks"),
+    "due_types": Prepared("findings.due_types"),
+    "dead": Prepared("findings.dead"),
+    "expired_leases": Prepared("findings.expired_leases"),
+    "uncertain_effects": Prepared("findings.uncertain_effects"),
+    "broken_definitions": Prepared("findings.broken_definitions"),
+    "old_pauses": Prepared("findings.old_pauses"),
+    "known_types": Prepared("findings.known_types"),
 }
 """What the facts are made from."""
 

@@ -299,7 +299,6 @@ ASKED: dict[str, Call] = {
     "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
     "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
     "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
-    "run_view.look at a dead run": lambda connection: run_view.look(connection, dead_run(connection)),
 }
 PEOPLE = {
     **dict.fromkeys(
