@@ -12,6 +12,7 @@ import pytest
 
 from harness import App, Commands, Database, pages
 from harness.handlers_rows import queue, status_of
+from harness.slots import go_to
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 CONFIG = """
@@ -21,6 +22,17 @@ max_running = 1
 [jobs.narrow]
 command = ["true"]
 concurrency = 1
+[jobs.slow]
+command = ["true"]
+rate = "1/h"
+[jobs.keyed]
+command = ["true"]
+concurrency_key = "customer"
+max_running_per_key = 1
+[jobs.slow_keyed]
+command = ["true"]
+concurrency_key = "customer"
+rate_per_key = "1/h"
 """
 
 
@@ -35,6 +47,12 @@ class Scene:
 
     def run(self, *words: str, check: bool = True) -> Any:
         return self.jobrunner(*words, env=self.env, check=check)
+
+    def follow(self, remedy: str, check: bool = True) -> Any:
+        """Run the remedy. A variable in front of it is set."""
+        words = shlex.split(remedy)
+        given = dict(word.split("=", 1) for word in words[: words.index("jobrunner")])
+        return self.jobrunner(*words[len(given) + 1 :], env={**self.env, **given}, check=check)
 
     def tick(self, *words: str) -> None:
         self.run("tick", *words)
@@ -124,6 +142,37 @@ def limited(scene: Scene) -> int:
     return scene.queue("capped")
 
 
+def of_limited_key(scene: Scene) -> int:
+    payload = {"customer": "a"}
+    scene.queue("keyed", payload=payload)
+    scene.tick()
+    gate = scene.database.value("SELECT gate FROM job_gates WHERE job_type = 'keyed'")
+    scene.made["holder"] = scene.running("keyed", payload=payload, gate=gate)
+    return scene.queue("keyed", payload=payload)
+
+
+def rated(scene: Scene, job_type: str = "slow") -> int:
+    scene.made["listed"] = scene.queue(job_type, payload={"customer": "a"})
+    scene.tick()
+    return scene.queue(job_type, payload={"customer": "a"})
+
+
+def jittered(scene: Scene) -> int:
+    scene.run("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily", "--jitter", "20h")
+    midnight = scene.database.now().replace(hour=0, minute=0, second=0, microsecond=0) + 24 * HOUR
+    go_to(scene.database, midnight + timedelta(seconds=30))
+    # Some hours later: the delay of a name is always the same.
+    scene.tick()
+    return int(scene.database.value("SELECT max(id) AS id FROM job_runs"))
+
+
+def two_machines(scene: Scene) -> int:
+    scene.database.execute("UPDATE job_hosts SET last_boot = boot, boot = 'another', digest = 'another'")
+    scene.queue()
+    scene.tick()
+    return full(scene)
+
+
 def full(scene: Scene) -> int:
     scene.made["holder"] = scene.running("narrow")
     return scene.queue("narrow")
@@ -160,6 +209,7 @@ QUEUED, DONE = "queued", "succeeded"
 RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     # How it comes about; a part of the sentence; the status of the run after its remedy, if that changes the run.
     "not_due": (lambda scene: scene.enqueue("echo", "--run-at", "+1h"), "is not due before", None),
+    "jitter": (jittered, "the jitter of its schedule delays it", None),
     "retry": (retry, "the last failed with RuntimeError: as asked", QUEUED),
     "running": (lambda scene: scene.running("echo"), "is running on here", None),
     "lease_expired": (lambda scene: scene.running("echo", -MINUTE), "its lease has expired", "failed"),
@@ -172,6 +222,10 @@ RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     "parents": (follower, "waits for the end of run 2 (queued)", None),
     "key": (of_key, "which has the same key 'k'", None),
     "limit": (limited, "the limit max_running 1 of its type, which is used by run", None),
+    "key_limit": (of_limited_key, "the limit max_running_per_key 1 of customer", None),
+    "rate": (rated, "the rate 1/h of its type, which allows it in ", None),
+    "key_rate": (lambda scene: rated(scene, "slow_keyed"), "the rate 1/h of customer ", None),
+    "two_machines": (two_machines, "two machines tick under the name here", DONE),
     "host_full": (full, "as many runs are running on here as may", None),
     "paused": (paused, "the type echo is paused for", None),
     "host_paused": (host_paused, "the hosts that can run it are paused: here", None),
@@ -180,7 +234,13 @@ RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     "budget": (budget, "the last tick of here used up its batch; ", DONE),
     "ready": (lambda scene: scene.queue(), "would be claimed now by the next tick of here", DONE),
 }
-AFTERWARDS = {"paused": "ready", "host_paused": "ready", "uncertain_effect": "dead"}
+AFTERWARDS = {
+    "not_due": "ready",
+    "jitter": "ready",
+    "paused": "ready",
+    "host_paused": "ready",
+    "uncertain_effect": "dead",
+}
 """What is said after a remedy that does not change the run."""
 
 
@@ -195,19 +255,19 @@ def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene
     shown = scene.run("explain", str(run_id)).stdout
     assert shown.startswith(f"Run {run_id} ")
     if found["remedy"] is None:
-        assert reason in ("not_due", "running", "succeeded")
+        assert reason in ("running", "succeeded")
         return
     assert found["remedy"] in shown
-    program, *remedy = shlex.split(found["remedy"])
-    assert program == "jobrunner"
-    scene.run(*remedy)
+    done = scene.follow(found["remedy"])
     if after is not None:
         assert status_of(scene.database, run_id) == after, found
     if reason in AFTERWARDS:
         assert scene.explain(run_id)["reason"] == AFTERWARDS[reason]
-    if "holder" in scene.made:
+    if "listed" in scene.made:
+        assert f"\n{scene.made['listed']} " in done.stdout.replace("\n  ", "\n"), "the run that has used it up"
+    elif "holder" in scene.made and reason != "two_machines":
         # Whom the remedy named is at work; when it ends, nothing is in the way.
-        assert str(scene.made["holder"]) in remedy
+        assert str(scene.made["holder"]) in found["remedy"].split()
         scene.end(scene.made["holder"])
         assert scene.explain(run_id)["reason"] == "ready"
 
@@ -268,8 +328,7 @@ def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: 
     assert found["reason"] == reason, found
     assert words in found["sentence"], found
     if found["remedy"] is not None:
-        _, *remedy = shlex.split(found["remedy"])
-        scene.run(*remedy)
+        scene.follow(found["remedy"])
         if reason in ("paused", "clock", "ready"):
             assert scene.explain("nightly")["reason"] == "not_due"
 

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import func, literal_column, select
 
-from harness import Database
+from harness import Database, SQLiteDatabase
 from harness.handlers_rows import queue
 from harness.stores import opening
 from jobrunner.model import Limits, Owner, Policy, TickKind
@@ -17,6 +20,7 @@ from jobrunner.rates import parse_rate
 from jobrunner.store import claims, hosts, limits
 from jobrunner.store.claims import ClaimRequest
 from jobrunner.store.database import Database as Store
+from jobrunner.store.dialect.values import now
 from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.hosts import HostReport
 
@@ -69,8 +73,17 @@ def store(database: Database) -> Iterator[Store]:
         yield one
 
 
-def insert(database: Database, each: Situation) -> int | None:
-    at = database.now()
+def set_clock(store: Store, database: Database, offset: timedelta) -> None:
+    """On PostgreSQL only for the session of the store, which need not connect anew then."""
+    if isinstance(database, SQLiteDatabase):
+        database.set_clock_offset(offset)
+        return
+    text = f"{offset // timedelta(microseconds=1)} microseconds"
+    setting = select(func.set_config("jobrunner.clock_offset", text, literal_column("false")))
+    store.write(lambda connection: connection.execute(setting).all())
+
+
+def insert(database: Database, each: Situation, at: datetime) -> int | None:
     row = {
         "status": each.status,
         "run_at": at + timedelta(minutes=each.run_at),
@@ -91,26 +104,40 @@ def insert(database: Database, each: Situation) -> int | None:
     return queue(database, each.job_type, {"customer": each.customer}, **row)
 
 
-def begin(database: Database, store: Store, pause: tuple[str, str] | None) -> None:
+def begin(database: Database, store: Store, pause: tuple[str, str] | None) -> datetime:
+    """An empty database, its clock set right; now."""
+    set_clock(store, database, timedelta(0))
     for table in TABLES:
         database.execute(f"DELETE FROM {table}")
-    at = database.now()
+    at = now_of(store)
+    for policy in POLICIES[1:]:
+        store.write(lambda connection, policy=policy: limits.declare(connection, policy))
+    if pause is not None:
+        database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES (?, ?, 'x', ?)", [*pause, at])
+    return at
+
+
+def now_of(store: Store) -> datetime:
+    at: datetime = store.read(lambda connection: connection.execute(select(now())).scalar_one())
+    return at
+
+
+def tick_now(database: Database, store: Store) -> None:
+    """A tick begins."""
+    at = now_of(store)
     database.execute(
         "INSERT INTO job_ticks (host, worker, version, application, types, started_at, finished_at)"
         " VALUES ('here', 'here:1:x', '1', '', '', ?, ?)",
         [at, at],
     )
-    for policy in POLICIES[1:]:
-        store.write(lambda connection, policy=policy: limits.declare(connection, policy))
-    if pause is not None:
-        database.execute("INSERT INTO job_pauses (kind, name, actor, paused_at) VALUES (?, ?, 'x', ?)", [*pause, at])
 
 
-def claimed(store: Store) -> set[int]:
+def claimed(store: Store, limit: int = 100, times: int = 20) -> set[int]:
     """The runs that one tick after the other would take while no run ends."""
     found: set[int] = set()
-    for number in range(20):
-        request = ClaimRequest(Owner("here", "here:1:y"), f"{number:032}", POLICIES, 100, 1000, timedelta(minutes=1))
+    for _ in range(times):
+        token = uuid4().hex
+        request = ClaimRequest(Owner("here", "here:1:y"), token, POLICIES, limit, 1000, timedelta(minutes=1))
         runs = store.write(lambda connection, request=request: claims.claim(connection, request)).runs
         if not runs:
             break
@@ -120,17 +147,31 @@ def claimed(store: Store) -> set[int]:
 
 @pytest.mark.promise("P1")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(situations=st.lists(RUNS, min_size=1, max_size=7), pause=PAUSES, offset=st.sampled_from([0, 90, -90]))
+@given(
+    situations=st.lists(RUNS, min_size=1, max_size=7),
+    pause=PAUSES,
+    taken=st.sampled_from([0, 1, 3]),
+    offset=st.sampled_from([0, 0, 1]).flatmap(lambda moves: st.integers(-200_000 * moves, 200_000 * moves)),
+)
 def test_explain_says_that_nothing_is_in_the_way_exactly_when_a_claim_takes_the_run(
-    store: Store, database: Database, situations: list[Situation], pause: tuple[str, str] | None, offset: int
+    store: Store,
+    database: Database,
+    situations: list[Situation],
+    pause: tuple[str, str] | None,
+    taken: int,
+    offset: int,
 ) -> None:
-    begin(database, store, pause)
-    run_ids = [insert(database, each) for each in situations]
-    # A second run behind the gate of the first: what was put there earlier.
+    """Also when a clock was set right or wrong between an earlier claim and this one, by up to two days."""
+    at = begin(database, store, pause)
+    run_ids = [insert(database, each, at) for each in situations]
+    if taken:
+        claimed(store, limit=taken, times=1)
+    set_clock(store, database, timedelta(seconds=offset))
+    tick_now(database, store)
     reasons = {}
     for run_id in run_ids:
         assert run_id is not None
-        found = store.read(lambda connection, run_id=run_id: explain_run(connection, run_id))
+        found = store.read(partial(explain_run, run_id=run_id))
         assert found is not None
         reasons[run_id] = found.reason
     ready = {run_id for run_id, reason in reasons.items() if reason == "ready"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, render, session
 from jobrunner.store.explain import subjects
 from jobrunner.store.explain.explanation import HostView
@@ -20,8 +21,10 @@ def explain(subject: str, as_json: bool) -> None:
 
     Example: `jobrunner explain 812`
     """
-    database = session.open_database(environment.load())
+    config = environment.load()
+    database = session.open_database(config)
     found = database.read(lambda connection: subjects.explain(connection, subject))
+    found = add_own_ticks(found, config, database.location.label)
     if as_json:
         render.echo_json(found.as_data())
         return
@@ -37,7 +40,7 @@ def explain(subject: str, as_json: bool) -> None:
     click.echo("\nfacts")
     render.fields(shown, indent="  ")
     if found.hosts:
-        click.echo("\nhosts that ticked in the last hour")
+        click.echo("\nhosts that ticked lately")
         render.table(("HOST", "LAST TICK", "ENDED BY", "FOR THIS TYPE"), map(_host, found.hosts))
     if found.remedy is not None:
         click.echo("\nwhat to do")

@@ -88,6 +88,12 @@ def _parse(words: Sequence[str]) -> dict[str, str] | None:
     return given if all(value and not value.startswith("-") for value in given.values()) else None
 
 
+def _label(url: str, schema: str | None) -> str:
+    from jobrunner.store.location import locate
+
+    return locate(url, schema).label
+
+
 def _tick(given: dict[str, str]) -> bool:
     global _is_due  # noqa: PLW0603 - a process has one tick
     from pathlib import Path
@@ -108,7 +114,8 @@ def _tick(given: dict[str, str]) -> bool:
     if "--config" in paths:
         environment.name_config(paths["--config"])
     config = environment.load({**settings, "log": paths.get("--log-file")})
-    if config.linger or any(map(_is_tick_abandoned, state_folder.for_state(config.state_dir))):
+    folders = state_folder.for_state(config.state_dir)
+    if config.linger or any(map(_is_tick_abandoned, folders)):
         return False
     log = None
     if config.log is not None:
@@ -122,6 +129,7 @@ def _tick(given: dict[str, str]) -> bool:
     if not answer:
         _is_due = config if answer is False else None
         return False
+    state_folder.note_tick(folders, url, config.schema, config.host, lambda: _label(url, config.schema))
     if log is not None:
         log.info("tick", result="done", seconds=round(clock.elapsed() - began_at, 3))
     if config.metrics_file is not None and _is_old(config.metrics_file):

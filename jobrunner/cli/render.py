@@ -97,6 +97,16 @@ def fields(values: Mapping[str, object], indent: str = "") -> None:
         click.echo(f"{indent}{name.ljust(width)}  {text}".rstrip())
 
 
+def bars(kinds: Sequence[str], rows: Iterable[tuple[str, Sequence[int]]]) -> None:
+    """Draw the numbers of each row, for a person. Elsewhere nothing is printed: a table has the numbers."""
+    drawn = [(visible(name), numbers) for name, numbers in rows if any(numbers)]
+    if drawn and on_terminal():
+        from jobrunner.cli import terminal
+
+        click.echo()
+        terminal.show_bars(kinds, drawn)
+
+
 def line(text: str, *, is_wrong: bool = False, hanging: int = 2) -> None:
     """Print a line of prose. On a terminal what is wrong is coloured, and a long line is wrapped between words."""
     if on_terminal():

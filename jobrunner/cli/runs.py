@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import click
 
+from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.application.enqueueing import new_run
 from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_payload, timeout_of_a_run
@@ -129,7 +130,8 @@ def enqueue(
 )
 def show(run_id: int, as_json: bool) -> None:
     """Show one run: its columns, each attempt with its error and output, and who changed it."""
-    database = session.open_database(environment.load())
+    config = environment.load()
+    database = session.open_database(config)
 
     def work(connection: Connection) -> tuple[queries.Run | None, Explanation | None]:
         return queries.show(connection, run_id), explain_run(connection, run_id)
@@ -137,6 +139,7 @@ def show(run_id: int, as_json: bool) -> None:
     found, explanation = database.read(work)
     if found is None or explanation is None:
         raise NotFoundError(f"there is no run {run_id}")
+    explanation = add_own_ticks(explanation, config, database.location.label)
     if as_json:
         render.echo_json({**vars(found), "explanation": explanation.brief()})
         return

@@ -34,7 +34,7 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
     """Show how the runs of each type fared: how many ended, and how long they waited and ran.
 
     The numbers come from tallies of whole hours, so they are as quick beside a long history, and count what
-    was pruned since, too. P50 and P95 are exact to a factor of two.
+    was pruned since, too. P50 and P95 are exact to a factor of two. On a terminal bars show how many runs ended.
 
     Example: jobrunner stats send_report --since 7d
     """
@@ -46,6 +46,7 @@ def stats(job_types: tuple[str, ...], period: timedelta, as_json: bool) -> None:
     render.line(f"since {render.instant(found.since)}")
     if found.types:
         render.table(HEADINGS, [_cells(each) for each in found.types])
+        render.bars(list(found.types[0].ended), [(each.job_type, list(each.ended.values())) for each in found.types])
     else:
         render.line("nothing ended")
         known.suggest_type(job_types, database.read(known.types_of))

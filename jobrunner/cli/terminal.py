@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from itertools import zip_longest
 from typing import TextIO
 
@@ -28,6 +29,7 @@ _GAP = "  "
 _TALLEST_CELL = 8
 """A taller cell is harder to read than the fields of a row one below the other."""
 _BAR_COLUMNS = 20
+_MARKS = "#x-"
 _LONG_WORD = 32
 """A longer word, such as a path or an address, may be broken after one of its marks."""
 _PIECE = re.compile(r"[^/,:;&?=]*[/,:;&?=]+|[^/,:;&?=]+")
@@ -110,6 +112,27 @@ def show_fields(values: Sequence[tuple[str, str]], indent: str) -> None:
         lines.append([Segment(indent), Segment(padded, _NO_VALUE), Segment(first, style)])
         lines += [[Segment(" " * begin), Segment(line, style)] for line in more]
     _print(lines)
+
+
+def show_bars(kinds: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> None:
+    """A bar for each row: its numbers of each kind. Each kind has a mark, so that no colour is needed."""
+    most = max(sum(numbers) for _, numbers in rows)
+    column = min(max(cell_len(name) for name, _ in rows), width() // 2)
+    room = width() - column - 2 * len(_GAP) - 1
+    marks = list(zip(_MARKS, map(partial(style_of, ""), kinds), strict=False))
+    lines = []
+    for name, numbers in rows:
+        lengths = [max(number and 1, number * room // most) for number in numbers]
+        lengths[lengths.index(max(lengths))] -= max(0, sum(lengths) - room)
+        *above, label = _lines(name, column)
+        lines += [[Segment(_GAP + line)] for line in above]
+        padded = f"{_GAP}{label}{' ' * (column - cell_len(label))}{_GAP}"
+        bar = [Segment(mark * length, style) for (mark, style), length in zip(marks, lengths, strict=True)]
+        lines.append([Segment(padded), *bar])
+    legend = [Segment(_GAP)]
+    for (mark, style), kind in zip(marks, kinds, strict=True):
+        legend += [Segment(mark, style), Segment(f" {kind}{_GAP}", _NO_VALUE)]
+    _print([*lines, legend])
 
 
 def show_line(text: str, hanging: int, *, is_wrong: bool) -> None:

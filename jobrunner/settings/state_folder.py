@@ -1,11 +1,21 @@
-"""Folders that belong to this user only."""
+"""Folders that belong to this user only, and the notes in them of which databases the user's ticks have used.
+
+An idle tick imports this, so that it imports little.
+"""
 
 from __future__ import annotations
 
 import os
 import pwd
 import stat
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+_LAST_TICKS = "last-*.json"
+_FORGET_SECONDS = 30 * 86400
+_PRIME = 2**61 - 1
 
 
 def home() -> Path | None:
@@ -54,3 +64,63 @@ def is_private(folder: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+class LastTick(NamedTuple):
+    """When a tick of this user last used a database, and under which host name. ``at``: seconds since the epoch."""
+
+    database: str
+    host: str
+    at: float
+
+
+def note_tick(folders: Sequence[Path], url: str, schema: str | None, host: str, label: Callable[[], str]) -> None:
+    """Note that a tick has used the database of this URL, whose name for people is ``label``, under this host name.
+
+    There is a file for each database and host name. Its time of change is that of the last tick, because that is
+    cheaper than to write it. Without a folder nothing is noted.
+    """
+    # Not the password, not even in a number. No hash function is imported.
+    address = url.partition("?")[0].rpartition("@")[2]
+    number = int.from_bytes(f"{address}\n{schema}\n{host}".encode("utf-8", "replace")) % _PRIME
+    with suppress(OSError):
+        folder = next(filter(is_private, folders), None) or _made(folders)
+        if folder is None:
+            return
+        path = folder / f"last-{number:016x}.json"
+        try:
+            os.utime(path)
+        except FileNotFoundError:
+            _write_note(path, LastTick(label(), host, 0.0))
+
+
+def _made(folders: Sequence[Path]) -> Path | None:
+    for folder in folders:
+        with suppress(OSError):
+            make_private(folder)
+        if is_private(folder):
+            return folder
+    return None
+
+
+def _write_note(path: Path, tick: LastTick) -> None:
+    import json
+
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps({"database": tick.database, "host": tick.host}), encoding="utf-8")
+    new.replace(path)
+    for other in files_in(path.parent, _LAST_TICKS):
+        if other.stat().st_mtime < path.stat().st_mtime - _FORGET_SECONDS:
+            other.unlink()
+
+
+def last_ticks(folders: Sequence[Path]) -> list[LastTick]:
+    """The last ticks of this user on this host, one for each database and host name, the newest first."""
+    import json
+
+    found = []
+    for path in (path for folder in filter(is_private, folders) for path in files_in(folder, _LAST_TICKS)):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            note = json.loads(path.read_text(encoding="utf-8"))
+            found.append(LastTick(str(note["database"]), str(note["host"]), path.stat().st_mtime))
+    return sorted(found, key=lambda each: -each.at)

@@ -16,9 +16,9 @@ from sqlalchemy.types import Text
 from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
 from jobrunner.store.dialect.values import BigKey
-from jobrunner.store.explain import runs as explained
+from jobrunner.store.explain import ahead
 from jobrunner.store.explain.explanation import Explanation
-from jobrunner.store.joined import together
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Attempt, Run, RunEvent, events_of
 from jobrunner.store.records import columns_of
 from jobrunner.store.schema import (
@@ -59,11 +59,9 @@ class RunView:
 def look(connection: Connection, run_id: int) -> tuple[RunView, Explanation] | None:
     """The run, and why it does not run. None: there is no such run. One statement, and few more if it is due."""
     questions = [(each, {"run": run_id}) for each in _questions().values()]
-    connection = together(connection, [*questions, *explained.questions(connection.database, run_id)])
-    if further := explained.questions_of_line(connection, run_id):
-        connection = together(connection, further)
+    connection = ahead.of_run(connection, run_id, questions)
     found = {name: connection.execute(each, {"run": run_id}).all() for name, each in _questions().items()}
-    explanation = explained.explain_run(connection, run_id)
+    explanation = explain_run(connection, run_id)
     if not found["run"] or explanation is None:
         return None
     attempts = [Attempt(**row._asdict()) for row in reversed(found["attempts"])]

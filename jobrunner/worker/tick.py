@@ -15,7 +15,8 @@ import jobrunner
 from jobrunner import clock
 from jobrunner.errors import DatabaseUnavailable, JobrunnerError
 from jobrunner.log import Log, internal_error
-from jobrunner.settings.config import Config
+from jobrunner.settings import state_folder
+from jobrunner.settings.config import Config, url_of
 from jobrunner.store import ticks
 from jobrunner.store.database import Database
 from jobrunner.worker.context import TickContext
@@ -84,6 +85,7 @@ class Tick:
             lambda connection: ticks.open_tick(connection, context.owner, context.kind, jobrunner.__version__)
         )
         tick_id, context.record.reported = opened
+        self._note()
         self._context.database.hit("tick.opened")
         problem: JobrunnerError | None = None
         try:
@@ -115,6 +117,11 @@ class Tick:
         if problem is not None:
             raise problem
         return self._context.counts
+
+    def _note(self) -> None:
+        config, location = self._context.config, self._context.database.location
+        folders = state_folder.for_state(config.state_dir)
+        state_folder.note_tick(folders, url_of(config), config.schema, config.host, lambda: location.label)
 
     def _work(self, tick_id: int) -> None:
         context = self._context

@@ -306,7 +306,9 @@ PEOPLE = {
             "explain.hosts.look",
             "explain.queue.forecast",
             "explain.queue.limit_in_the_way",
-            "explain.runs.questions_of_line",
+            "explain.queue.questions_of_key",
+            "explain.ahead.of_run",
+            "explain.hosts.rhythm_of",
             "joined.together",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
@@ -405,7 +407,6 @@ PEOPLE = {
     "bulk.matching": "a person's command: reads every run of some statuses, and says how many",
     "search.check_schedule": "a person's command: one definition by its name",
     **dict.fromkeys(("uncertain.listed", "uncertain.count", "uncertain.settle"), "a person's command"),
-    "limits_view.reason": "what queries.show calls",
     "notices.unsent": "what overview.status calls",
     "overview.status": "a person's command: counts at most 100 000 runs of each status, in an index",
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from jobrunner.admin.own_ticks import add_own_ticks
 from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.status import SCHEDULES, next_slot, schedule_cells
 from jobrunner.cli.types import Checked
@@ -65,6 +66,8 @@ def show(name: str, limit: int, as_json: bool) -> None:
         return definitions.show(connection, name, limit), explain_schedule(connection, name)
 
     found, explanation = database.read(work)
+    if explanation is not None:
+        explanation = add_own_ticks(explanation, config, database.location.label)
     found = replace(found, problem=_problem(found, config.payload_limit))
     in_words = _in_words(found)
     if as_json:

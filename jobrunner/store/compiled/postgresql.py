@@ -1815,12 +1815,12 @@ WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND (jobrun
         (('runs', None),),
     ),
     ('explain.gate', ()): (
-        """SELECT jobrunner_schema.job_gates.spent_until, jobrunner_schema.job_gates.opens_at
+        """SELECT jobrunner_schema.job_gates.spent_until
 FROM jobrunner_schema.job_gates
 WHERE jobrunner_schema.job_gates.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_gates.gate = %(gate)s::VARCHAR""",
         {},
         {},
-        (('spent_until', 'instant'), ('opens_at', 'instant')),
+        (('spent_until', 'instant'),),
     ),
     ('explain.gate_of', (1,)): (
         """SELECT substr(CAST(jsonb_build_array(jobrunner_schema.job_runs.payload -> CAST(%(name_0)s::VARCHAR AS TEXT)) AS TEXT), 1, 200) AS gate
@@ -1868,6 +1868,15 @@ WHERE jobrunner_schema.job_events.run_id = %(run)s::BIGINT ORDER BY jobrunner_sc
         {},
         (('actor', None), ('action', None), ('detail', 'json')),
     ),
+    ('explain.last_ticks', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.id > 0 ORDER BY jobrunner_schema.job_ticks.id DESC
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
     ('explain.limits', ()): (
         """SELECT jobrunner_schema.job_limits.job_type, jobrunner_schema.job_limits.max_running, jobrunner_schema.job_limits.rate, jobrunner_schema.job_limits.burst, jobrunner_schema.job_limits.concurrency_key, jobrunner_schema.job_limits.max_running_per_key, jobrunner_schema.job_limits.rate_per_key, jobrunner_schema.job_limits.burst_per_key, jobrunner_schema.job_limits.spent_until, jobrunner_schema.job_limits.opens_at, jobrunner_schema.job_limits.asked_at, jobrunner_schema.jobrunner_now() AS now
 FROM jobrunner_schema.job_limits
@@ -1875,15 +1884,6 @@ WHERE jobrunner_schema.job_limits.job_type = %(of_type)s::VARCHAR""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
-    ),
-    ('explain.newest_tick', ()): (
-        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
-FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.started_at >= %(first)s::TIMESTAMP WITH TIME ZONE ORDER BY jobrunner_schema.job_ticks.started_at DESC
- LIMIT %(param_1)s::INTEGER""",
-        {'param_1': 1},
-        {'first': 'instant'},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('explain.oldest_due', ()): (
         """SELECT jobrunner_schema.job_claimable.id
@@ -2007,6 +2007,15 @@ WHERE jobrunner_schema.job_tallies.span = 'hour' AND jobrunner_schema.job_tallie
         {},
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
+    ),
+    ('explain.ticks_of_host', ()): (
+        """SELECT jobrunner_schema.job_ticks.host, jobrunner_schema.job_ticks.application, jobrunner_schema.job_ticks.types, jobrunner_schema.job_ticks.started_at, jobrunner_schema.job_ticks.ended_by
+FROM jobrunner_schema.job_ticks
+WHERE jobrunner_schema.job_ticks.host = %(host)s::VARCHAR ORDER BY jobrunner_schema.job_ticks.id DESC
+ LIMIT %(most)s::INTEGER""",
+        {},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('finalize.complete', ()): (
         """UPDATE jobrunner_schema.job_attempts SET output=given.output FROM (SELECT id, lease_token, output FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, lease_token VARCHAR(32), output TEXT)) AS given WHERE jobrunner_schema.job_attempts.run_id = given.id AND jobrunner_schema.job_attempts.lease_token = given.lease_token""",

@@ -1815,12 +1815,12 @@ WHERE job_claimable.job_type = :of_type AND (job_claimable.turn_at, job_claimabl
         (('runs', None),),
     ),
     ('explain.gate', ()): (
-        """SELECT job_gates.spent_until, job_gates.opens_at
+        """SELECT job_gates.spent_until
 FROM job_gates
 WHERE job_gates.job_type = :of_type AND job_gates.gate = :gate""",
         {},
         {},
-        (('spent_until', 'instant'), ('opens_at', 'instant')),
+        (('spent_until', 'instant'),),
     ),
     ('explain.gate_of', (1,)): (
         """SELECT substr(json_array(json_extract(job_runs.payload, '$."' || :name_0 || '"')), 1, 200) AS gate
@@ -1868,6 +1868,15 @@ WHERE job_events.run_id = :run ORDER BY job_events.id DESC
         {},
         (('actor', None), ('action', None), ('detail', 'json')),
     ),
+    ('explain.last_ticks', ()): (
+        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+FROM job_ticks
+WHERE job_ticks.id > 0 ORDER BY job_ticks.id DESC
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
+    ),
     ('explain.limits', ()): (
         """SELECT job_limits.job_type, job_limits.max_running, job_limits.rate, job_limits.burst, job_limits.concurrency_key, job_limits.max_running_per_key, job_limits.rate_per_key, job_limits.burst_per_key, job_limits.spent_until, job_limits.opens_at, job_limits.asked_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS now
 FROM job_limits
@@ -1875,15 +1884,6 @@ WHERE job_limits.job_type = :of_type""",
         {},
         {},
         (('job_type', None), ('max_running', None), ('rate', None), ('burst', None), ('concurrency_key', None), ('max_running_per_key', None), ('rate_per_key', None), ('burst_per_key', None), ('spent_until', 'instant'), ('opens_at', 'instant'), ('asked_at', 'instant'), ('now', 'instant')),
-    ),
-    ('explain.newest_tick', ()): (
-        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
-FROM job_ticks
-WHERE job_ticks.started_at >= :first ORDER BY job_ticks.started_at DESC
- LIMIT :param_1 OFFSET :param_2""",
-        {'param_1': 1, 'param_2': 0},
-        {'first': 'instant'},
-        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('explain.oldest_due', ()): (
         """SELECT job_claimable.id
@@ -2007,6 +2007,15 @@ WHERE job_tallies.span = 'hour' AND job_tallies.at > ((CAST(round((julianday('no
         {},
         {},
         (('ends', None), ('first', 'instant'), ('now', 'instant')),
+    ),
+    ('explain.ticks_of_host', ()): (
+        """SELECT job_ticks.host, job_ticks.application, job_ticks.types, job_ticks.started_at, job_ticks.ended_by
+FROM job_ticks
+WHERE job_ticks.host = :host ORDER BY job_ticks.id DESC
+ LIMIT :most OFFSET :param_1""",
+        {'param_1': 0},
+        {},
+        (('host', None), ('application', None), ('types', None), ('started_at', 'instant'), ('ended_by', None)),
     ),
     ('finalize.complete', ()): (
         """UPDATE job_attempts SET output=given.output FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.lease_token') AS lease_token, json_extract(value, '$.output') AS output FROM json_each(:given)) AS given WHERE job_attempts.run_id = given.id AND job_attempts.lease_token = given.lease_token""",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from jobrunner.rates import parse_rate
+from jobrunner.durations import format_duration
+from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.explanation import Forecast
+from jobrunner.store.explain.explanation import Forecast, ago
 from jobrunner.store.statement import Prepared, Question, Row
-from jobrunner.text import iso_instant
 
 MOST_IN_FRONT = 10_000
-_HELD_IDS = 20
+_HELD_IDS, _NAMED_IDS = 20, 5
 _SPEED_OF = timedelta(hours=1)
+_SHORTEST_LOOK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -32,30 +34,35 @@ def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
     found = _limits(connection, run)
     if found is None:
         return None
-    gate = run.gate or _gate_of(connection, run.id, found.concurrency_key)
-    of_type = {"of_type": run.job_type}
     in_front = _in_front_of_type(connection, run, found)
-    held = connection.execute(Prepared("explain.at_work", (False,)), of_type).scalars()
-    if found.max_running is not None and in_front + len(held) >= found.max_running:
-        return _full("limit", f"max_running {found.max_running} of its type", held, in_front)
+    if found.max_running is not None:
+        held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
+        if in_front + len(held) >= found.max_running:
+            return _full("limit", f"the limit max_running {found.max_running} of its type", held, in_front)
     if found.rate is not None:
         rate = parse_rate("rate", found.rate, found.burst)
         if in_front >= rate.allowed(found.spent_until, found.now):
-            return LimitInTheWay("rate", f"the rate {found.rate} of its type{_opens(found.opens_at, found.now)}")
-    if found.concurrency_key is None:
-        return None
-    of_gate = {**of_type, "gate": gate}
-    before = _in_front_of_gate(connection, run, gate, found.concurrency_key)
-    held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
-    if found.max_running_per_key is not None and before + len(held) >= found.max_running_per_key:
-        text = f"max_running_per_key {found.max_running_per_key} of {found.concurrency_key} {gate}"
-        return _full("key_limit", text, held, before)
-    if found.rate_per_key is not None:
-        state = connection.execute(Prepared("explain.gate"), of_gate).first()
-        rate = parse_rate("rate_per_key", found.rate_per_key, found.burst_per_key)
-        if before >= rate.allowed(None if state is None else state.spent_until, found.now):
-            opens = "" if state is None else _opens(state.opens_at, found.now)
-            return LimitInTheWay("key_rate", f"the rate {found.rate_per_key} of {found.concurrency_key} {gate}{opens}")
+            spent = _Spent(rate, found.spent_until, found.now, in_front, run.job_type)
+            return _too_fast("rate", f"the rate {rate.text} of its type", spent)
+    return None if found.concurrency_key is None else _limit_of_key(connection, run, found)
+
+
+def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWay | None:
+    names = limits.concurrency_key
+    gate = run.gate or _gate_of(connection, run.id, names)
+    of_key, of_gate = f"{names} {gate}", {"of_type": run.job_type, "gate": gate}
+    before = _in_front_of_gate(connection, run, gate, names)
+    if limits.max_running_per_key is not None:
+        held = connection.execute(Prepared("explain.at_work", (True,)), of_gate).scalars()
+        if before + len(held) >= limits.max_running_per_key:
+            text = f"the limit max_running_per_key {limits.max_running_per_key} of {of_key}"
+            return _full("key_limit", text, held, before, gate=gate)
+    if limits.rate_per_key is not None:
+        spent_until = connection.execute(Prepared("explain.gate"), of_gate).scalar_one_or_none()
+        rate = parse_rate("rate_per_key", limits.rate_per_key, limits.burst_per_key)
+        if before >= rate.allowed(spent_until, limits.now):
+            spent = _Spent(rate, spent_until, limits.now, before, run.job_type)
+            return _too_fast("key_rate", f"the rate {rate.text} of {of_key}", spent, gate=gate)
     return None
 
 
@@ -63,16 +70,39 @@ def _limits(connection: Connection, run: Row) -> Row | None:
     return connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
 
 
-def _full(reason: str, limit: str, held: list[int], in_front: int) -> LimitInTheWay:
-    by = f"run {', '.join(map(str, held[:5]))}" if held else ""
-    behind = f"{in_front} due runs in front of it" if in_front else ""
-    said = " and ".join(each for each in (by, behind) if each)
+def _full(reason: str, limit: str, held: list[int], in_front: int, **facts: Any) -> LimitInTheWay:
+    more = f" and {len(held) - _NAMED_IDS} more" if len(held) > _NAMED_IDS else ""
+    by = f"run {', '.join(map(str, held[:_NAMED_IDS]))}{more}" if held else ""
+    said = " and ".join(each for each in (by, _behind(in_front)) if each)
     remedy = f"jobrunner explain {held[0]}" if held else "jobrunner tick"
-    return LimitInTheWay(reason, f"the limit {limit}, which is used by {said}", remedy, {"running": held[:_HELD_IDS]})
+    return LimitInTheWay(reason, f"{limit}, which is used by {said}", remedy, {"running": held[:_HELD_IDS], **facts})
 
 
-def _opens(opens_at: Any, at: Any) -> str:
-    return f", which allows the next run at {iso_instant(opens_at)}" if opens_at is not None and opens_at > at else ""
+@dataclass(frozen=True)
+class _Spent:
+    """The state of a rate, and how many runs of the type it allows before the one that is asked about."""
+
+    rate: Rate
+    until: datetime | None
+    at: datetime
+    in_front: int
+    job_type: str
+
+
+def _too_fast(reason: str, limit: str, spent: _Spent, **facts: Any) -> LimitInTheWay:
+    """The remedy lists the runs that have used the rate up."""
+    rate, at = spent.rate, spent.at
+    until = max(rate.bounded(spent.until, at) or at, at)
+    allowed_at = until + (spent.in_front + 1 - rate.burst) * rate.interval
+    after = f" after {_behind(spent.in_front)}" if spent.in_front else ""
+    sentence = f"{limit}, which allows it in {ago((allowed_at - at).total_seconds())}{after}"
+    since = format_duration(max(rate.longest, _SHORTEST_LOOK))
+    remedy = f"jobrunner runs --type {shlex.quote(spent.job_type)} --since {since}"
+    return LimitInTheWay(reason, sentence, remedy, {"allowed_at": allowed_at, "in_front": spent.in_front, **facts})
+
+
+def _behind(in_front: int) -> str:
+    return f"{in_front} due run{'s' * (in_front != 1)} in front of it" if in_front else ""
 
 
 def _gate_of(connection: Connection, run_id: int, names: str | None) -> str:
@@ -116,7 +146,7 @@ def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -
 
 
 def questions(run: Row) -> list[Question]:
-    """What may be asked about a due run, for a page that asks it together."""
+    """What may be asked about a due run."""
     of_type, turn = {"of_type": run.job_type}, _its_turn(run)
     of_turn = ("explain.due_in_front", "explain.all_in_front", "explain.gated_in_front")
     return [
@@ -124,6 +154,23 @@ def questions(run: Row) -> list[Question]:
         (Prepared("explain.at_work", (False,)), of_type),
         _speed(run),
         *((Prepared(name), turn) for name in of_turn),
+    ]
+
+
+def questions_of_key(connection: Connection, run: Row) -> list[Question]:
+    """What may be asked if its type has limits for each key."""
+    limits = _limits(connection, run)
+    if limits is None or limits.concurrency_key is None:
+        return []
+    parts = _parts(limits.concurrency_key)
+    gate = run.gate or _gate_of(connection, run.id, limits.concurrency_key)
+    of_gate, turn = {"of_type": run.job_type, "gate": gate}, {**_its_turn(run), "gate": gate}
+    return [
+        (Prepared("explain.at_work", (True,)), of_gate),
+        (Prepared("explain.gate"), of_gate),
+        (Prepared("explain.behind_gate_in_front"), turn),
+        (Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}),
+        (Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run.id}),
     ]
 
 

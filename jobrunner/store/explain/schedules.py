@@ -79,8 +79,8 @@ def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
     hosts = tick_hosts.look(connection)
     if hosts.have_stopped:
         sentence = f"makes no runs, because ticks have stopped: {tick_hosts.last_tick(hosts)}."
-        where = None if hosts.newest is None else hosts.newest.host
-        return _say(row, "ticks_stopped", sentence, "jobrunner tick", last_tick_host=where, next_run_at=row.next_run_at)
+        facts = {"next_run_at": row.next_run_at, **tick_hosts.facts_of_last_tick(hosts)}
+        return _say(row, "ticks_stopped", sentence, "jobrunner tick", **facts)
     if row.next_run_at is None or row.next_run_at <= at:
         return _say(row, "ready", "is due: the next tick of any host makes its run.", "jobrunner tick")
     wait = f"its next slot is {iso_instant(row.next_run_at)}, in {ago((row.next_run_at - at).total_seconds())}"

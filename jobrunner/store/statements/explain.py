@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from jobrunner.store.conditions import CLAIM
-from jobrunner.store.dialect.values import UtcTime, ddl_words, key_of, later, now
+from jobrunner.store.dialect.values import ddl_words, key_of, later, now
 from jobrunner.store.namespace import MARK
 from jobrunner.store.schema import (
     ANY_RELEASES,
@@ -119,12 +119,17 @@ def other_of_key() -> Select[Any]:
 # Its hosts.
 
 
-def newest_tick() -> Select[Any]:
-    """The last tick of all."""
-    columns = job_ticks.c
+def last_ticks() -> Select[Any]:
+    """The last ticks of all hosts, the newest first. By id, because a clock that was ahead gives a time to come."""
     # The condition lets SQLite search the index, and not scan it.
-    is_any = columns.started_at >= bindparam("first", type_=UtcTime())
-    return _ticks().where(is_any).order_by(columns.started_at.desc()).limit(1)
+    return _ticks().where(job_ticks.c.id > literal_column("0")).order_by(job_ticks.c.id.desc()).limit(_MOST)
+
+
+def ticks_of_host() -> Select[Any]:
+    """The last ticks of a host, the newest first."""
+    columns = job_ticks.c
+    of_host = columns.host == bindparam("host", type_=columns.host.type)
+    return _ticks().where(of_host).order_by(columns.id.desc()).limit(_MOST)
 
 
 def recent_ticks() -> Select[Any]:
@@ -171,7 +176,7 @@ def gate_of(names: int) -> Select[Any]:
 def gate() -> Select[Any]:
     """What a gate has spent of its rate."""
     columns = job_gates.c
-    return select(columns.spent_until, columns.opens_at).where(columns.job_type == _OF_TYPE, columns.gate == _GATE)
+    return select(columns.spent_until).where(columns.job_type == _OF_TYPE, columns.gate == _GATE)
 
 
 def due_in_front() -> Select[Any]:

@@ -1,0 +1,102 @@
+"""explain when no tick comes: since when by the rhythm of the host, which crontab line, and which other database."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import Commands, Database
+from harness.commands import COMMAND
+from harness.handlers_rows import queue
+from harness.stores import opening
+from jobrunner.model import Policy, TickKind
+from jobrunner.store import hosts
+from jobrunner.store.explain.runs import explain_run
+from jobrunner.store.hosts import HostReport
+
+MINUTE = timedelta(minutes=1)
+# The ages of the last ticks in minutes, the oldest first; whether ticks have stopped.
+RHYTHMS: dict[str, tuple[Sequence[float], bool]] = {
+    "each minute, and two are missing": ((7, 6, 5, 4), True),
+    "each minute": ((5, 4, 3, 2), False),
+    "every ten minutes": ((45, 35, 25, 15), False),
+    "every ten minutes, and two are missing": ((52, 42, 32, 22), True),
+    "each hour": ((250, 190, 130, 70), False),
+    "each hour, and two are missing": ((310, 250, 190, 130), True),
+    "two applications every ten minutes": ((35.1, 35, 25.1, 25, 15.1, 15), False),
+    "after a long break": ((5000, 4, 3, 2), False),
+    "the first one, just now": ((4,), False),
+    "the only one, long ago": ((6,), True),
+    "none": ((), True),
+    "by a clock that was ahead": ((7, 6, -600), False),
+}
+
+
+def insert_ticks(database: Database, ages: Sequence[float], host: str = "here") -> None:
+    at = database.now()
+    for number, age in enumerate(ages):
+        name = host.format(number)
+        values = [name, f"{name}:1:x", at - age * MINUTE]
+        columns = "host, worker, started_at, version, application, types"
+        database.execute(f"INSERT INTO job_ticks ({columns}) VALUES (?, ?, ?, '1', '', '')", values)
+
+
+@pytest.mark.promise("P12")
+def test_ticks_have_stopped_when_two_are_missing_in_the_rhythm_of_their_host(database: Database) -> None:
+    with opening(database, patience_seconds=20) as open_one:
+        store, wrong = open_one(), []
+        report = HostReport(TickKind("here", "", ""), (Policy("echo"),), {"concurrency": 4}, "here", "boot")
+        store.write(partial(hosts.write, report=report))
+        run_id = queue(database, "echo")
+        # In Kubernetes each tick has a name of its own: together they have a rhythm.
+        for host in ("here", "pod-{}"):
+            for name, (ages, expected) in RHYTHMS.items():
+                database.execute("DELETE FROM job_ticks")
+                insert_ticks(database, ages, host)
+                found = store.read(partial(explain_run, run_id=run_id))
+                assert found is not None
+                if found.reason != ("ticks_stopped" if expected else "ready" if host == "here" else "unreported"):
+                    wrong.append((host, name, found))
+        assert wrong == []
+
+
+@pytest.mark.promise("P12")
+def test_who_waits_for_a_tick_is_told_the_crontab_line_and_the_other_database_that_ticks_use(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    tab, programs, other = tmp_path / "tab", tmp_path / "programs", tmp_path / "other.db"
+    programs.mkdir()
+    (programs / "crontab").write_text(f'#!/bin/sh\ncat "{tab}"\n')
+    (programs / "crontab").chmod(0o755)
+    tab.write_text(f"MAILTO=ada\n* * * * * JOBRUNNER_DATABASE_URL=sqlite:///{other} {COMMAND} tick\n")
+    env = {"JOBRUNNER_HOST": "here", "PATH": f"{programs}:/usr/bin:/bin", "JOBRUNNER_IMPORT": None}
+
+    def explained(subject: object) -> dict[str, Any]:
+        answer: dict[str, Any] = jobrunner("explain", subject, "--json", env=env).json()
+        return answer
+
+    insert_ticks(database, [35 * 60], "there")
+    run_id = queue(database, "echo")
+    assert "Look on there for the crontab line * * * * * jobrunner tick." in explained(run_id)["sentence"]
+    insert_ticks(database, [34 * 60])
+    found = explained(run_id)
+    assert (found["reason"], found["facts"]["cron_line"]) == ("ticks_stopped", "crontab -l, line 2")
+    assert found["sentence"].endswith("Look at the line that starts them here: crontab -l, line 2.")
+    # Now what is wrong shows: the line names another database.
+    elsewhere = {**env, "JOBRUNNER_DATABASE_URL": f"sqlite:///{other}"}
+    jobrunner("migrate", env=elsewhere)
+    jobrunner("tick", env=elsewhere)
+    found = explained(run_id)
+    assert (found["reason"], found["remedy"]) == ("ticks_elsewhere", "jobrunner doctor")
+    assert f"use another database: sqlite:///{other}, the last one " in found["sentence"]
+    assert jobrunner("show", run_id, "--json", env=env).json()["explanation"]["reason"] == "ticks_elsewhere"
+    said = jobrunner("doctor", env=env, check=False).stdout
+    assert f"crontab -l, line 2: its ticks use another database, sqlite:///{other}, not " in " ".join(said.split())
+    # A tick that uses the right one ends it. It has another name than the command.
+    jobrunner("tick", env={**env, "JOBRUNNER_HOST": "web-7"})
+    found = explained(run_id)
+    assert found["reason"] != "ticks_elsewhere"
+    assert any("have the host name web-7, and this command has here" in note for note in found["notes"]), found
