@@ -121,6 +121,8 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
     with served(jobrunner) as server:
         ada = person().come(server.link())
         todo = [(url, action) for url, actions in walk(ada).items() for action in actions]
+        # Those of many runs last: they leave nothing for the others to do.
+        todo.sort(key=lambda each: "/bulk/" in each[1])
         pressed = set()
         while todo:
             url, action = todo.pop(0)

@@ -26,11 +26,11 @@ _ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log"
 _INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")
 _EVENTS = {
     Verb.RETRY: (Event.RETRY, Event.FORCE_RETRY),
-    Verb.CANCEL: (Event.CANCEL,),
-    Verb.DISCARD: (Event.DISCARD,),
     # Of whatever a claim takes.
     Verb.RESCHEDULE: (Event.CLAIM,),
     Verb.PRIORITY: (Event.CLAIM,),
+    Verb.CANCEL: (Event.CANCEL,),
+    Verb.DISCARD: (Event.DISCARD,),
 }
 _DONE = {
     Verb.RETRY: "Queued again.",
