@@ -156,6 +156,7 @@ class ClaimedRun(NamedTuple):
     scheduled_for: datetime | None
     started_at: datetime
     definition_id: int | None = None
+    traceparent: str | None = None
 
     @property
     def lateness(self) -> timedelta:

@@ -1,16 +1,18 @@
 """The page in a real browser: every page and every link, every button, and texts that would like to run."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 
 import pytest
 
 from harness import Commands, Database
 from harness.browser import Person
-from harness.web import one_of_each
+from harness.hostile_rows import HOSTILE_TEXTS, plant_hostile_rows
+from harness.web import TAGS, one_of_each
 from harness.web_server import served
 from jobrunner.web.pages.runs import BULK
 from jobrunner.web.routes import ROUTES
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 # The first test of a machine waits for the packages of the browser.
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+NAMES_OF_TAGS = "[...document.querySelectorAll('*')].map((each) => each.localName)"
+HANDLERS = """[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes])
+  .map((each) => each.name).filter((name) => name.startsWith('on') || name === 'style' || name === 'srcdoc')"""
+LINKS = "links => links.map((link) => [link.innerText, link.href])"
 NewPerson = Callable[..., Person]
 
 
@@ -147,3 +153,57 @@ def test_every_link_leads_to_a_page_and_every_button_does_what_it_says(
             if shape in ("/schedule/pause", "/pause"):
                 todo.append((url, action.replace("pause", "resume")))
         assert pressed == {each.path for each in ROUTES if each.method == "POST"}
+
+
+@pytest.mark.either_database
+def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
+    jobrunner: Commands, database: Database, person: NewPerson
+) -> None:
+    dead = one_of_each(database)["dead"]
+    plant_hostile_rows(database, dead)
+    # All of them beside each other in one run, too.
+    together = "".join(HOSTILE_TEXTS)
+    run = [json.dumps({each: each for each in HOSTILE_TEXTS}), together, json.dumps(HOSTILE_TEXTS), dead]
+    database.execute("UPDATE job_runs SET payload = ?, last_error = ?, result = ? WHERE id = ?", run)
+    database.execute("UPDATE job_attempts SET output = ?, traceback = ? WHERE sequence = 1", [together] * 2)
+    names = database.query("SELECT name FROM job_definitions WHERE id % 37 = 2")
+    filters = [dict.fromkeys(("type", "key", "error"), each) for each in HOSTILE_TEXTS[::37]]
+    with served(jobrunner) as server:
+        ada = person().come(server.link())
+        todo = ada.page.locator("nav a").evaluate_all("links => links.map((link) => link.href)")
+        todo += [f"{ada.home}runs/{run_id}" for run_id in (dead, dead + 2, dead + 150)]
+        todo += [f"{ada.home}schedule?{urlencode(each)}" for each in names]
+        todo += [f"{ada.home}runs?{urlencode(each)}" for each in filters]
+        shown = set()
+        while todo:
+            url = todo.pop()
+            assert ada.go(url).status == 200, url
+            assert set(ada.page.evaluate(NAMES_OF_TAGS)) <= TAGS, url
+            assert ada.page.evaluate(HANDLERS) == [], url
+            links = ada.page.locator("a[href]").evaluate_all(
+                "links => links.map((link) => [link.innerText, link.href])"
+            )
+            assert [href for _, href in links if not href.startswith(ada.home)] == [], url
+            todo += [href for text, href in links if text == "older"]
+            shown.add(shape_of(url))
+        assert shown == {each.path for each in ROUTES if each.method == "GET" and "text" not in each.path}
+
+
+@pytest.mark.either_database
+def test_two_people_who_act_at_once_both_see_the_truth(
+    jobrunner: Commands, database: Database, person: NewPerson
+) -> None:
+    run_id = one_of_each(database)["dead"]
+    with served(jobrunner) as server:
+        ada, bob = (person().come(server.link()) for _ in range(2))
+        for each in (ada, bob):
+            each.go(f"{each.home}runs/{run_id}")
+        for each in (ada, bob):
+            press(each, f"/runs/{run_id}/retry")
+        assert "Queued again." in ada.page.inner_text("main")
+        told = bob.page.inner_text("main")
+        assert "Not done: retry is not possible. The run is queued" in told
+        assert not button_of(bob, f"/runs/{run_id}/retry").count()
+        bob.forgive("409 for")
+    events = database.query("SELECT action FROM job_events WHERE run_id = ? AND action = 'retry'", [run_id])
+    assert len(events) == 1

@@ -63,6 +63,7 @@ CREATE TABLE {schema}job_runs (
   attempts INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER,
   timeout {seconds},
+  traceparent VARCHAR(55),
   locked_by VARCHAR(300),
   host VARCHAR(255),
   locked_until {time},

@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, get_args
 
 from jobrunner import clock
+from jobrunner.application import tracing
 from jobrunner.durations import Duration, parse_duration
 from jobrunner.errors import UsageError
 from jobrunner.jobs.limits import whole_number
 from jobrunner.jobs.parents import After, parent_ids
 from jobrunner.jobs.payload import checked_text
 from jobrunner.jobs.policy import choice, declared, encoded, parse_timeout
+from jobrunner.jobs.trace_context import checked
 from jobrunner.model import OnFailure, Taken
 from jobrunner.names import check_job_type
 from jobrunner.settings import config
@@ -227,8 +229,12 @@ def new_run(
     idempotency_key: str | None = None,
     max_attempts: int | None = None,
     timeout: Duration | None = None,
+    traceparent: str | None = None,
 ) -> NewRun:
-    """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload."""
+    """Check everything about a new run. Every way to enqueue uses it. Raises UsageError or BadPayload.
+
+    Without a ``traceparent`` it is that of the current span, if this process has imported OpenTelemetry.
+    """
     check_job_type(job_type)
     check_run_at(run_at)
     whole_number("priority", priority, -1000, 1000)
@@ -250,6 +256,7 @@ def new_run(
         max_attempts=max_attempts,
         # No timeout is stored as zero.
         timeout=None if timeout is None else parse_timeout(timeout) or timedelta(0),
+        traceparent=checked(traceparent) or tracing.current(),
     )
 
 

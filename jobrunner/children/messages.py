@@ -43,7 +43,7 @@ class StartRun(NamedTuple):
 
     Instants are in ISO 8601 and UTC. After ``alarm_seconds`` the kernel ends the child, in case the tick stalls.
     ``slot`` is the entry in the page of ``begun_page`` where the child notes that it begins the run. ``lease_token``
-    is the fence of what the handler writes through its context.
+    is the fence of what the handler writes through its context. ``traceparent`` is that of the run.
     """
 
     run_id: int
@@ -60,6 +60,7 @@ class StartRun(NamedTuple):
     alarm_seconds: float | None = None
     slot: int | None = None
     lease_token: str = ""
+    traceparent: str | None = None
 
 
 class StartRuns(NamedTuple):

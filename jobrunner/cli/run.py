@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -61,6 +62,7 @@ def run(job_type: str, payload: str, timeout: timedelta | str | None) -> None:
         priority=_MOST_URGENT,
         max_attempts=1,
         timeout=timeout,
+        traceparent=os.environ.get("TRACEPARENT"),
     )
     policy = session.policy_of(config, job_type, "run it on a host that has one", checked)
     database = session.open_database(config, creates=True)

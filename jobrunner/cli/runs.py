@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from functools import partial
 from typing import Any, get_args
@@ -15,6 +16,7 @@ from jobrunner.cli.types import PRIORITY, Checked, job_id, parse_run_at, read_pa
 from jobrunner.errors import NotFoundError
 from jobrunner.jobs.payload import parse_payload
 from jobrunner.jobs.policy import choice
+from jobrunner.jobs.trace_context import trace_id
 from jobrunner.lifecycle import Status
 from jobrunner.model import OnFailure, Taken
 from jobrunner.store import dependants, queries
@@ -101,6 +103,7 @@ def enqueue(
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
     checked_payload = parse_payload(read_payload(payload, config.payload_limit), config.payload_limit)
+    options["traceparent"] = os.environ.get("TRACEPARENT")
     new = new_run(job_type, checked_payload, payload_limit=config.payload_limit, **options)
     policy = None if allow_unknown else session.policy_of(config, job_type, _UNKNOWN, checked_payload)
     database = session.open_database(config, creates=True)
@@ -139,14 +142,16 @@ def show(run_id: int, as_json: bool) -> None:
     found, explanation = database.read(work)
     if found is None or explanation is None:
         raise NotFoundError(f"there is no run {run_id}")
+    trace = trace_id(found.traceparent)
     explanation = add_own_ticks(explanation, config, database.location.label)
     if as_json:
-        render.echo_json({**vars(found), "explanation": explanation.brief()})
+        render.echo_json({**vars(found), "trace_id": trace, "explanation": explanation.brief()})
         return
-    hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log")
+    hidden = ("lease_token", "turn_at", "gate", "has_dependants", "output", "attempt_log", "event_log", "traceparent")
     # What has succeeded needs no explanation.
     why = {} if found.status == Status.SUCCEEDED else {"explanation": explanation.sentence}
-    render.fields({**why, **_filled(found, hidden)})
+    traced = {} if trace is None else {"trace_id": trace}
+    render.fields({**why, **_filled(found, hidden), **traced})
     for attempt in found.attempt_log:
         click.echo(f"\nattempt {attempt.sequence}")
         render.fields(_filled(attempt, ("sequence", "traceback", "output")), indent="  ")

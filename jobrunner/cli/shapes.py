@@ -51,8 +51,9 @@ class Schedule(ShownDefinition):
 
 @dataclass(frozen=True)
 class ShownRun(Run):
-    """A run with its attempts and events, and why it does not run."""
+    """A run with its attempts and events, the id of its trace, and why it does not run."""
 
+    trace_id: str | None
     explanation: Brief
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobrunner.errors import ConfigurationError, PayloadMismatch
+from jobrunner.jobs.trace_context import checked
 from jobrunner.lifecycle import Outcome
 from jobrunner.model import ClaimedRun, Policy
 from jobrunner.names import RUN_FIELDS
@@ -60,9 +61,12 @@ class Command:
     def environment_for(self, run: ClaimedRun, environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The environment of one run: that of the tick without the database URL, then the run's ids, then ``env``.
 
+        ``TRACEPARENT`` is that of the run, and never that of the tick.
+
         It is in bytes: inherited values stay unchanged, and our own values are UTF-8 in every locale.
         """
         ids = {f"JOBRUNNER_{name.upper()}": value for name, value in _fields_of(run).items()}
+        ids["TRACEPARENT"] = checked(run.traceparent)
         # Inherited ids are removed too, because a command may have started this tick.
         ours = {name.encode() for name in {*DATABASE_URLS, *ids} - set(self.pass_env)}
         inherited = {name: value for name, value in environ.items() if name not in ours}

@@ -178,6 +178,7 @@ def _claimed(rows: Sequence[Row]) -> list[ClaimedRun]:
             scheduled_for=row.scheduled_for,
             started_at=row.claimed_at,
             definition_id=row.definition_id,
+            traceparent=row.traceparent,
         )
         for row in urgent_first
     ]

@@ -12,7 +12,7 @@ from jobrunner.model import Origin
 from jobrunner.store.statement import Row, Values
 
 _OPTIONAL = (
-    "idempotency_key", "max_attempts", "definition_id", "scheduled_for", "origin", "start_deadline_at",
+    "idempotency_key", "max_attempts", "traceparent", "definition_id", "scheduled_for", "origin", "start_deadline_at",
     "concurrency_key",
 )  # fmt: skip
 
@@ -23,6 +23,7 @@ class NewRun:
 
     ``run_at`` None means now; a timedelta counts from now, by the database's clock. If ``max_attempts`` or ``timeout``
     is None, the claim takes that of the type's policy; a timeout of zero means no limit. ``origin`` None: enqueued.
+    ``traceparent`` is that of the span that enqueues it.
     """
 
     job_type: str
@@ -32,6 +33,7 @@ class NewRun:
     idempotency_key: str | None = None
     max_attempts: int | None = None
     timeout: timedelta | None = None
+    traceparent: str | None = None
     definition_id: int | None = None
     scheduled_for: datetime | None = None
     origin: Origin | None = None

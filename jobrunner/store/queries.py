@@ -67,6 +67,7 @@ class Run:
     attempts: int
     max_attempts: int | None
     timeout: float | None
+    traceparent: str | None
     locked_by: str | None
     host: str | None
     locked_until: datetime | None

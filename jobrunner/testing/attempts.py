@@ -145,4 +145,5 @@ def _start_message(run: ClaimedRun, result_limit: int) -> StartRun:
         begin_before=float("inf"),
         scheduled_for=None if run.scheduled_for is None else run.scheduled_for.isoformat(),
         timeout_seconds=None if run.timeout is None else run.timeout.total_seconds(),
+        traceparent=run.traceparent,
     )

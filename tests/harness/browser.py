@@ -7,7 +7,8 @@ other modules have loops of their own. Each person of a test has a context there
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -90,18 +91,23 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def program() -> tuple[Path, Mapping[str, str]]:
+    """The browser, and the environment that it needs. Raises NoProgram."""
+    return find("chromium-headless-shell", "usr/lib/chromium/chromium-headless-shell", *NAMES)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     # It takes half a second, and every worker imports this module.
     from playwright.sync_api import sync_playwright
 
     try:
-        program, environment = find("chromium-headless-shell", "usr/lib/chromium/chromium-headless-shell", *NAMES)
+        found, environment = program()
     except NoProgram as problem:
         pytest.skip(str(problem))
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(
-            executable_path=program, args=[*FLAGS], env={**os.environ, **environment}, timeout=60_000
+            executable_path=found, args=[*FLAGS], env={**os.environ, **environment}, timeout=60_000
         )
         yield started
         started.close()

@@ -18,7 +18,7 @@ from collections.abc import Coroutine, Generator, Sequence
 from typing import Any
 
 from jobrunner import clock, failpoints
-from jobrunner.application import middleware
+from jobrunner.application import middleware, tracing
 from jobrunner.application.registry import registered
 from jobrunner.children.begun_page import BegunMarks
 from jobrunner.children.frames import Inbox, encode
@@ -145,7 +145,8 @@ class _Server:
         context = reports.context_of(start, run.progress, lambda: run.was_asked_to_stop, own)
         try:
             async with connections.around_async_run():
-                value = await middleware.wrapped_async(job.function)(context, **arguments)
+                function = tracing.traced_async(middleware.wrapped_async(job.function), start)
+                value = await function(context, **arguments)
             await own.close_async(value)
         except asyncio.CancelledError as error:
             return reports.stopped(error, start) if run.was_asked_to_stop else reports.failed(error, job, start)

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from jobrunner import clock, failpoints
-from jobrunner.application import middleware
+from jobrunner.application import middleware, tracing
 from jobrunner.application.job import Job
 from jobrunner.application.registry import registered
 from jobrunner.children import at_work
@@ -51,6 +51,8 @@ _signals: Any = sys.modules.get("_signal", signal)
 _LOOK_MILLISECONDS = 250
 """A child looks for a token at least this often. Without this, twice in a thousand ticks on a busy machine a child
 slept although there was one."""
+_EXPORT_SECONDS = 0.8
+"""How long a child that ends exports spans. After a second its parent kills it."""
 _RING_SECONDS = 0.005
 """While it has work, a child rings at most this often for reports of success; the parent takes them together."""
 
@@ -72,6 +74,7 @@ def main(arguments: list[str]) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
+    tracing.flush(_EXPORT_SECONDS)
     # Not sys.exit: it would wait for threads that a handler has left behind.
     os._exit(0)
 
@@ -249,7 +252,7 @@ class Child:
         try:
             self._is_at_work = True
             try:
-                value = middleware.wrapped(job.function)(context, **arguments)
+                value = tracing.traced(middleware.wrapped(job.function), start)(context, **arguments)
                 own.close(value)
             finally:
                 # From here on SIGTERM must not interrupt: an incomplete report would be an invalid frame.

@@ -62,10 +62,10 @@ WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (1, True, False)): (
         """WITH picked AS
@@ -77,10 +77,10 @@ WHERE job_claimable.job_type = :type_0 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_0 OFFSET :param_1) AS of_type_0) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (2, False, False)): (
         """WITH picked AS
@@ -96,10 +96,10 @@ WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (2, True, False)): (
         """WITH picked AS
@@ -115,10 +115,10 @@ WHERE job_claimable.job_type = :type_1 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_1 OFFSET :param_2) AS of_type_1) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (3, False, False)): (
         """WITH picked AS
@@ -138,10 +138,10 @@ WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (3, True, False)): (
         """WITH picked AS
@@ -161,10 +161,10 @@ WHERE job_claimable.job_type = :type_2 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_2 OFFSET :param_3) AS of_type_2) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (4, False, False)): (
         """WITH picked AS
@@ -188,10 +188,10 @@ WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (4, True, False)): (
         """WITH picked AS
@@ -215,10 +215,10 @@ WHERE job_claimable.job_type = :type_3 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_3 OFFSET :param_4) AS of_type_3) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (5, False, False)): (
         """WITH picked AS
@@ -246,10 +246,10 @@ WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (5, True, False)): (
         """WITH picked AS
@@ -277,10 +277,10 @@ WHERE job_claimable.job_type = :type_4 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_4 OFFSET :param_5) AS of_type_4) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (6, False, False)): (
         """WITH picked AS
@@ -312,10 +312,10 @@ WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (6, True, False)): (
         """WITH picked AS
@@ -347,10 +347,10 @@ WHERE job_claimable.job_type = :type_5 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_5 OFFSET :param_6) AS of_type_5) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (7, False, False)): (
         """WITH picked AS
@@ -386,10 +386,10 @@ WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (7, True, False)): (
         """WITH picked AS
@@ -425,10 +425,10 @@ WHERE job_claimable.job_type = :type_6 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_6 OFFSET :param_7) AS of_type_6) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (8, False, False)): (
         """WITH picked AS
@@ -468,10 +468,10 @@ WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (8, True, False)): (
         """WITH picked AS
@@ -511,10 +511,10 @@ WHERE job_claimable.job_type = :type_7 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_7 OFFSET :param_8) AS of_type_7) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (9, False, False)): (
         """WITH picked AS
@@ -558,10 +558,10 @@ WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (9, True, False)): (
         """WITH picked AS
@@ -605,10 +605,10 @@ WHERE job_claimable.job_type = :type_8 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_8 OFFSET :param_9) AS of_type_8) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (10, False, False)): (
         """WITH picked AS
@@ -656,10 +656,10 @@ WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries < 2 ORDE
  LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (10, True, False)): (
         """WITH picked AS
@@ -707,10 +707,10 @@ WHERE job_claimable.job_type = :type_9 AND job_claimable.lease_expiries >= 2 ORD
  LIMIT :limit_9 OFFSET :param_10) AS of_type_9) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (1, False, False, True)): (
         """WITH picked AS
@@ -725,10 +725,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_2)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (2, False, False, True)): (
         """WITH picked AS
@@ -747,10 +747,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_3)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (3, False, False, True)): (
         """WITH picked AS
@@ -773,10 +773,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_4)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (4, False, False, True)): (
         """WITH picked AS
@@ -803,10 +803,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_5)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (5, False, False, True)): (
         """WITH picked AS
@@ -837,10 +837,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_6)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (6, False, False, True)): (
         """WITH picked AS
@@ -875,10 +875,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_7)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (7, False, False, True)): (
         """WITH picked AS
@@ -917,10 +917,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_8)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (8, False, False, True)): (
         """WITH picked AS
@@ -963,10 +963,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_9)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (9, False, False, True)): (
         """WITH picked AS
@@ -1013,10 +1013,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_10)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.claim', (10, False, False, True)): (
         """WITH picked AS
@@ -1067,10 +1067,10 @@ FROM (SELECT json_extract(value, '$.id') AS id FROM json_each(:gated)) AS gated 
 WHERE job_runs.finished_at IS NULL AND job_runs.lease_token IS NULL AND job_runs.gate != '') AS of_list) AS found ORDER BY found.turn_at, found.run_at, found.id
  LIMIT :limit OFFSET :param_11)
  UPDATE job_runs SET status='running', attempts=(job_runs.attempts + :attempts_1), max_attempts=coalesce(job_runs.max_attempts, CASE WHEN (job_runs.job_type = :type_0) THEN :max_attempts_0 WHEN (job_runs.job_type = :type_1) THEN :max_attempts_1 WHEN (job_runs.job_type = :type_2) THEN :max_attempts_2 WHEN (job_runs.job_type = :type_3) THEN :max_attempts_3 WHEN (job_runs.job_type = :type_4) THEN :max_attempts_4 WHEN (job_runs.job_type = :type_5) THEN :max_attempts_5 WHEN (job_runs.job_type = :type_6) THEN :max_attempts_6 WHEN (job_runs.job_type = :type_7) THEN :max_attempts_7 WHEN (job_runs.job_type = :type_8) THEN :max_attempts_8 WHEN (job_runs.job_type = :type_9) THEN :max_attempts_9 END), timeout=coalesce(job_runs.timeout, CASE WHEN (job_runs.job_type = :type_0) THEN :timeout_0 WHEN (job_runs.job_type = :type_1) THEN :timeout_1 WHEN (job_runs.job_type = :type_2) THEN :timeout_2 WHEN (job_runs.job_type = :type_3) THEN :timeout_3 WHEN (job_runs.job_type = :type_4) THEN :timeout_4 WHEN (job_runs.job_type = :type_5) THEN :timeout_5 WHEN (job_runs.job_type = :type_6) THEN :timeout_6 WHEN (job_runs.job_type = :type_7) THEN :timeout_7 WHEN (job_runs.job_type = :type_8) THEN :timeout_8 WHEN (job_runs.job_type = :type_9) THEN :timeout_9 END), locked_by=:owner, host=:host, locked_until=((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:lease_seconds * 1000000 AS INTEGER)), lease_token=:token, claimed_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), started_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), heartbeat_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)), progress=NULL, output=NULL, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_runs.id IN (SELECT picked.id
-FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id""",
+FROM picked) AND job_runs.status != 'running' RETURNING id, lease_token, job_type, gate, payload, attempts, max_attempts, timeout, turn_at, run_at, scheduled_for, claimed_at, definition_id, traceparent""",
         {'attempts_1': 1, 'param_1': 0, 'param_2': 0, 'param_3': 0, 'param_4': 0, 'param_5': 0, 'param_6': 0, 'param_7': 0, 'param_8': 0, 'param_9': 0, 'param_10': 0, 'param_11': 0},
         {'gated': (('id', None),)},
-        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None)),
+        (('id', None), ('lease_token', None), ('job_type', None), ('gate', None), ('payload', 'json'), ('attempts', None), ('max_attempts', None), ('timeout', None), ('turn_at', 'instant'), ('run_at', 'instant'), ('scheduled_for', 'instant'), ('claimed_at', 'instant'), ('definition_id', None), ('traceparent', None)),
     ),
     ('claims.held_by_type', ()): (
         """SELECT '' AS paused, job_runs.job_type AS name, count(*) AS runs, sum(CASE WHEN (job_runs.locked_by = :owner) THEN :param_1 ELSE :param_2 END) AS mine
@@ -1417,6 +1417,27 @@ FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_e
         {'given': (('idempotency_key', None), ('payload', None), ('priority', None))},
         (('id', None),),
     ),
+    ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('payload',))): (
+        """INSERT INTO job_runs (job_type, priority, traceparent, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('payload', None),)},
+        (('id', None),),
+    ),
+    ('enqueue.insert_many', (('job_type', 'priority', 'traceparent'), ('idempotency_key', 'payload'))): (
+        """INSERT INTO job_runs (job_type, priority, traceparent, idempotency_key, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, :traceparent AS anon_3, given.idempotency_key, given.payload AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('idempotency_key', None), ('payload', None))},
+        (('id', None),),
+    ),
+    ('enqueue.insert_many', (('job_type',), ('idempotency_key', 'payload', 'priority', 'traceparent'))): (
+        """INSERT INTO job_runs (job_type, idempotency_key, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, given.idempotency_key, given.payload AS anon_2, given.priority, given.traceparent, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+FROM (SELECT json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.traceparent') AS traceparent FROM json_each(:given)) AS given RETURNING id""",
+        {},
+        {'given': (('idempotency_key', None), ('payload', None), ('priority', None), ('traceparent', None))},
+        (('id', None),),
+    ),
     ('enqueue.insert_of_slots', ('sqlite',)): (
         """INSERT INTO job_runs (definition_id, job_type, payload, priority, run_at, scheduled_for, origin, start_deadline_at, concurrency_key, status, created_at, updated_at) SELECT given.definition_id, given.job_type, given.payload AS anon_1, given.priority, coalesce(given.run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, given.scheduled_for, given.origin, given.start_deadline_at, given.concurrency_key, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
 FROM (SELECT json_extract(value, '$.definition_id') AS definition_id, json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.payload') AS payload, json_extract(value, '$.priority') AS priority, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.scheduled_for') AS scheduled_for, json_extract(value, '$.origin') AS origin, json_extract(value, '$.start_deadline_at') AS start_deadline_at, json_extract(value, '$.concurrency_key') AS concurrency_key FROM json_each(:given)) AS given
@@ -1434,8 +1455,26 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :traceparent AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'max_attempts'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :max_attempts AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :max_attempts AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1449,14 +1488,35 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'idempotency_key', 'max_attempts'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, max_attempts, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :max_attempts AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
         {},
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1473,8 +1533,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
         {},
         {},
         (('id', None),),
@@ -1485,8 +1560,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'timeout', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_10 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :traceparent AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1503,8 +1593,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :max_attempts AS anon_4, :traceparent AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'idempotency_key'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :traceparent AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
         {},
         {},
         (('id', None),),
@@ -1515,8 +1620,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, idempotency_key, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, :idempotency_key AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, timeout, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :traceparent AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1533,8 +1653,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :traceparent AS anon_6, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
         {},
         {},
         (('id', None),),
@@ -1545,8 +1680,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_in', 'timeout', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, timeout, idempotency_key, max_attempts, traceparent, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, :traceparent AS anon_7, 'queued', coalesce(((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
+        {},
+        {},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :traceparent AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1563,8 +1713,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, max_attempts, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :max_attempts AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'idempotency_key'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, idempotency_key, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :idempotency_key AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :idempotency_key AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -1575,8 +1740,23 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, idempotency_key, max_attempts, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, :idempotency_key AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout'), True)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :traceparent AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7
 WHERE NOT (EXISTS (SELECT *
 FROM job_types
 WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
@@ -1593,14 +1773,35 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'max_attempts', 'traceparent'), True)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, max_attempts, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :max_attempts AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7 RETURNING id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
     ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :traceparent AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
     ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key', 'max_attempts'), False)): (
         """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, max_attempts, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_7, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8 RETURNING id""",
+        {},
+        {'run_at': 'instant'},
+        (('id', None),),
+    ),
+    ('enqueue.insert_one', (('job_type', 'payload', 'priority', 'run_at', 'timeout', 'idempotency_key', 'max_attempts', 'traceparent'), False)): (
+        """INSERT INTO job_runs (job_type, payload, priority, run_at, timeout, idempotency_key, max_attempts, traceparent, status, created_at, updated_at) SELECT :job_type AS anon_1, :payload AS anon_2, :priority AS anon_3, coalesce(:run_at, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS coalesce_1, CAST(:timeout AS REAL) AS anon_4, :idempotency_key AS anon_5, :max_attempts AS anon_6, :traceparent AS anon_7, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_8, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_9 RETURNING id""",
         {},
         {'run_at': 'instant'},
         (('id', None),),
@@ -1937,7 +2138,7 @@ FROM job_hosts""",
         (('id', None), ('host', None), ('application', None), ('types', None), ('digest', None), ('can_run', 'json'), ('settings', 'json'), ('database', None), ('boot', None), ('last_boot', None), ('is_twin_at', 'instant'), ('reported_at', 'instant')),
     ),
     ('explain.run', ('sqlite',)): (
-        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
+        """SELECT job_runs.id, job_runs.definition_id, job_runs.job_type, job_runs.status, job_runs.priority, job_runs.run_at, job_runs.turn_at, job_runs.scheduled_for, job_runs.origin, job_runs.start_deadline_at, job_runs.concurrency_key, job_runs.gate, job_runs.has_dependants, job_runs.idempotency_key, job_runs.attempts, job_runs.max_attempts, job_runs.timeout, job_runs.traceparent, job_runs.locked_by, job_runs.host, job_runs.locked_until, job_runs.lease_token, job_runs.claimed_at, job_runs.started_at, job_runs.heartbeat_at, job_runs.cancel_requested_at, job_runs.failed_at, job_runs.finished_at, job_runs.told_at, job_runs.releases, job_runs.lease_expiries, job_runs.incompatible_at, job_runs.error_type, job_runs.last_error, job_runs.created_at, job_runs.updated_at, (status IN ('queued', 'failed')) AS is_waiting, (run_at <= (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))) AS is_due, ((start_deadline_at IS NULL OR start_deadline_at > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) AS is_start_deadline, ((concurrency_key IS NULL
       OR (NOT EXISTS (SELECT 1 FROM job_runs other
           WHERE other.concurrency_key = job_runs.concurrency_key AND other.id <> job_runs.id
             AND other.lease_token IS NOT NULL)
@@ -1951,7 +2152,7 @@ FROM job_runs
 WHERE job_runs.id = :run""",
         {},
         {},
-        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
+        (('id', None), ('definition_id', None), ('job_type', None), ('status', None), ('priority', None), ('run_at', 'instant'), ('turn_at', 'instant'), ('scheduled_for', 'instant'), ('origin', None), ('start_deadline_at', 'instant'), ('concurrency_key', None), ('gate', None), ('has_dependants', None), ('idempotency_key', None), ('attempts', None), ('max_attempts', None), ('timeout', None), ('traceparent', None), ('locked_by', None), ('host', None), ('locked_until', 'instant'), ('lease_token', None), ('claimed_at', 'instant'), ('started_at', 'instant'), ('heartbeat_at', 'instant'), ('cancel_requested_at', 'instant'), ('failed_at', 'instant'), ('finished_at', 'instant'), ('told_at', 'instant'), ('releases', None), ('lease_expiries', None), ('incompatible_at', 'instant'), ('error_type', None), ('last_error', None), ('created_at', 'instant'), ('updated_at', 'instant'), ('is_waiting', 'boolean'), ('is_due', 'boolean'), ('is_start_deadline', 'boolean'), ('is_key', 'boolean'), ('is_type_unpaused', 'boolean'), ('is_all_unpaused', 'boolean'), ('is_expired', 'boolean'), ('now', 'instant')),
     ),
     ('explain.running', ()): (
         """SELECT job_runs.job_type, job_runs.host, job_runs.id

@@ -23,6 +23,7 @@ CREATE FUNCTION @schema@.jobrunner_enqueue(
   max_attempts integer DEFAULT NULL,
   timeout text DEFAULT NULL,
   taken text DEFAULT 'existing',
+  traceparent text DEFAULT NULL,
   OUT id bigint,
   OUT outcome text
 ) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $function$
@@ -35,6 +36,9 @@ DECLARE
   its_attempts integer := max_attempts;
   its_time timestamptz := coalesce(run_at, @schema@.jobrunner_now());
   if_taken text := taken;
+  -- What is none is ignored, as in Python.
+  its_trace text := substring(traceparent from
+    '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$');
   its_timeout text := btrim(timeout, E' \\t\\n\\r\\f\\v');
   seconds double precision;
   body text := payload::text;
@@ -228,9 +232,10 @@ BEGIN
   END LOOP;
 
   INSERT INTO @schema@.job_runs AS runs (
-      job_type, payload, status, priority, run_at, idempotency_key, max_attempts, timeout, created_at, updated_at)
+      job_type, payload, status, priority, run_at, idempotency_key, max_attempts, timeout, traceparent,
+      created_at, updated_at)
     VALUES (its_type, its_payload, 'queued', its_priority, its_time, its_key, its_attempts, seconds,
-      @schema@.jobrunner_now(), @schema@.jobrunner_now())
+      its_trace, @schema@.jobrunner_now(), @schema@.jobrunner_now())
     RETURNING runs.id INTO id;
   IF its_key IS NOT NULL THEN
     UPDATE @schema@.job_keys AS keys SET run_id = jobrunner_enqueue.id, created_at = @schema@.jobrunner_now()

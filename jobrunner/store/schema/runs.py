@@ -113,6 +113,8 @@ job_runs = Table(
     Column("max_attempts", Integer),
     # Seconds. NULL: the policy of the type; 0: no limit.
     Column("timeout", Seconds),
+    # The span that enqueued it, in the form of W3C Trace Context.
+    Column("traceparent", short_text(55)),
     Column("locked_by", short_text(300)),
     Column("host", short_text(255)),
     Column("locked_until", UtcTime),

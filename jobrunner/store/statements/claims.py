@@ -41,7 +41,7 @@ VARIANTS = {
 
 _RETURNED = (
     "id", "lease_token", "job_type", "gate", "payload", "attempts", "max_attempts",
-    "timeout", "turn_at", "run_at", "scheduled_for", "claimed_at", "definition_id",
+    "timeout", "turn_at", "run_at", "scheduled_for", "claimed_at", "definition_id", "traceparent",
 )  # fmt: skip
 
 

@@ -41,23 +41,33 @@ from jobrunner.store.schema import IS_UNFINISHED, job_keys, job_runs, job_types
 from jobrunner.store.statements.backpressure import is_limited
 from jobrunner.store.statements.dependants import IS_BEHIND_PARENTS
 
+_TRACE: list[tuple[str, ...]] = [(), ("traceparent",)]
+
 
 def _each_insert_of_one() -> Iterator[tuple[tuple[str, ...], bool]]:
     """The arguments for each way to call ``enqueue``. With a key, the limit was looked at before."""
     optional = product(
-        [(), ("run_in",), ("run_at",)], [(), ("timeout",)], [(), ("idempotency_key",)], [(), ("max_attempts",)]
+        [(), ("run_in",), ("run_at",)],
+        [(), ("timeout",)],
+        [(), ("idempotency_key",)],
+        [(), ("max_attempts",)],
+        _TRACE,
     )
-    for when, timeout, key, attempts in optional:
-        yield ("job_type", "payload", "priority", *when, *timeout, *key, *attempts), not key
+    for when, timeout, key, attempts, trace in optional:
+        yield ("job_type", "payload", "priority", *when, *timeout, *key, *attempts, *trace), not key
 
 
 _EACH_DATABASE = [("sqlite",), ("postgresql",)]
 VARIANTS: dict[str, list[Any]] = {
     "insert_one": list(_each_insert_of_one()),
     "insert_many": [
-        (("job_type", "priority"), ("payload",)),
-        (("job_type", "priority"), ("idempotency_key", "payload")),
-        (("job_type",), ("idempotency_key", "payload", "priority")),
+        each
+        for trace in _TRACE
+        for each in (
+            (("job_type", "priority", *trace), ("payload",)),
+            (("job_type", "priority", *trace), ("idempotency_key", "payload")),
+            (("job_type",), ("idempotency_key", "payload", "priority", *trace)),
+        )
     ],
     **dict.fromkeys(("insert_of_slots", "take_keys"), _EACH_DATABASE),
     "take_key": [(*each, rules) for each in _EACH_DATABASE for rules in ("any", "forever", "other")],

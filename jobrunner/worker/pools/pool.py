@@ -142,4 +142,5 @@ def start_message(held: RunInHand, policy: Policy, config: Config, slot: int | N
         # The kernel ends the child at this time if this tick stalls.
         alarm_seconds=None if timeout is None else (timeout + policy.kill_after + config.grace).total_seconds(),
         slot=slot,
+        traceparent=run.traceparent,
     )

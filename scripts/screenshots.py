@@ -1,0 +1,86 @@
+"""Make pictures of each page, light and dark, of a day of a small shop: to look at, and for the documentation.
+
+Usage: python scripts/screenshots.py [FOLDER]
+
+Without a folder those of the documentation are made anew. The browser is that of the tests.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness.browser import FLAGS, program  # noqa: E402
+from harness.database import SQLiteDatabase  # noqa: E402
+from harness.web_day import plant_a_day  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+JOBRUNNER = Path(sys.executable).with_name("jobrunner")
+SCHEDULE = urlencode({"name": "sales of the day"})
+PAGES = ("", "runs", "errors", "types", "schedules", f"schedule?{SCHEDULE}", "hosts", "effects", "audit")
+# The pages of the documentation, and the height of their pictures.
+SHOWN = {
+    "now": ("", 760),
+    "run": ("runs/{dead}", 900),
+    "types": ("types", 520),
+    "schedule": (f"schedule?{SCHEDULE}", 620),
+}
+
+
+def take(browser: Browser, link: str, runs: dict[str, int], folder: Path | None) -> None:
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, locale="en")
+    page = context.new_page()
+    page.goto(link)
+    home = page.url
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        if folder is None:
+            for name, (path, height) in SHOWN.items():
+                page.set_viewport_size({"width": 1200, "height": height})
+                page.goto(home + path.format(**runs))
+                page.screenshot(path=IMAGES / f"{name}-{scheme}.png")
+            continue
+        for path in (*PAGES, *(f"runs/{run_id}" for run_id in runs.values())):
+            page.goto(home + path)
+            name = re.sub(r"\W+", "-", path) or "now"
+            page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
+            if scheme == "light":
+                page.set_viewport_size({"width": 360, "height": 800})
+                page.screenshot(path=folder / f"{name}-small.png", full_page=True)
+                page.set_viewport_size({"width": 1200, "height": 800})
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    (folder or IMAGES).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        database = SQLiteDatabase(Path(scratch) / "shop.db")
+        environment = {**os.environ, "JOBRUNNER_DATABASE_URL": database.url, "USER": "ada"}
+        subprocess.run([JOBRUNNER, "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
+        runs = plant_a_day(database)
+        command = [JOBRUNNER, "web", "--port", "0"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=scratch) as server:
+            assert server.stdout
+            link = server.stdout.readline().strip()
+            chromium, needs = program()
+            with sync_playwright() as playwright:
+                started = playwright.chromium.launch(
+                    executable_path=chromium, args=[*FLAGS], env={**os.environ, **needs}
+                )
+                take(started, link, runs, folder)
+                started.close()
+            server.send_signal(signal.SIGINT)
+            server.communicate()
+
+
+if __name__ == "__main__":
+    main()
