@@ -11,7 +11,7 @@ import click
 
 from jobrunner.admin import bulk
 from jobrunner.admin.bulk import ChangeAt, Counted
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.model import Actor
@@ -76,6 +76,8 @@ def change_many(many: Many, change_at: ChangeAt, begin: Callable[[datetime], dat
     selection = replace(many.selection, ids=many.job_ids)
     counted = database.read(partial(bulk.count, selection=selection, change_at=change_at, limit=many.limit))
     if not _agrees(many, counted):
+        if not counted.runs:
+            known.suggest_type(many.selection.job_types, database.read(known.types_of))
         return
     name, found = counted.change.name, len(counted.runs)
     total = _run(database, counted, many.over, who, begin and begin(counted.at))
