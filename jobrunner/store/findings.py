@@ -19,7 +19,8 @@ PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
-_CLOCK_STEP = timedelta(minutes=1)
+CLOCK_STEP = timedelta(minutes=1)
+"""A clock may step back a little. The slots in that time have been handled already."""
 _CAME_SINCE = Prepared("findings.came_since")
 QUESTIONS = {
     "hosts": Prepared("findings.hosts"),
@@ -186,7 +187,7 @@ def _values(limits: Limits) -> dict[str, dict[str, Any]]:
         "dead": {**since, **most},
         "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
         "uncertain_effects": most,
-        "broken_definitions": {"ahead": _CLOCK_STEP.total_seconds(), **most},
+        "broken_definitions": {"ahead": CLOCK_STEP.total_seconds(), **most},
         "old_pauses": {"paused_before": -limits.paused_for.total_seconds(), **most},
         "known_types": {},
     }
@@ -204,6 +205,12 @@ def _can_run(row: Mapping[str, Any]) -> frozenset[str]:
 def last_ticks(connection: Connection) -> list[HostTick]:
     """The last tick of each host."""
     return [HostTick(**row._asdict()) for row in connection.execute(QUESTIONS["hosts"])]
+
+
+def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
+    """How many runs of each type wait, due or not. Up to ``most`` are counted."""
+    types, count = connection.execute(Prepared("findings.waiting_types")).scalars(), Prepared("backpressure.count")
+    return {each: connection.execute(count, {"of_type": each, "limit": most}).scalar_one() for each in types}
 
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:

@@ -310,6 +310,7 @@ PEOPLE = {
             "explain.ahead.of_run",
             "explain.hosts.rhythm_of",
             "joined.together",
+            "explain.queue.place_of",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
         ),
@@ -322,6 +323,7 @@ PEOPLE = {
     "tallies.count_attempts_of": "what prune calls",
     **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
     **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
+    "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"
