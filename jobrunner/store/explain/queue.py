@@ -167,7 +167,7 @@ def questions(run: Row) -> list[Question]:
 
 def questions_of_key(connection: Connection, run: Row) -> list[Question]:
     """What may be asked if its type has limits for each key."""
-    limits = _limits(connection, run)
+    limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
     if limits is None or limits.concurrency_key is None:
         return []
     parts = _parts(limits.concurrency_key)
