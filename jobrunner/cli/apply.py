@@ -46,7 +46,11 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
     wanted, policies = _declared(config, gone)
     is_dry = dry_run or check
     database = session.open_database(config, creates=not is_dry, for_many_rows=True)
-    difference = reconcile.look(database, wanted) if is_dry else reconcile.apply(database, wanted, session.actor())
+    if is_dry:
+        difference = reconcile.look(database, wanted)
+    else:
+        with render.progress(None, "schedules") as progress:
+            difference = reconcile.apply(database, wanted, session.actor(), progress)
     if as_json:
         render.echo_json(_as_data(difference, wanted, is_dry))
     else:

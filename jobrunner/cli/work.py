@@ -93,7 +93,8 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
     # A database that does not answer is reported as soon as by other commands, in spite of the longer waits.
     session.check_answers(config)
     if version is None:
-        changes = migrations.migrate(database)
+        with render.progress(None, "migration") as progress:
+            changes = migrations.migrate(database, progress)
     else:
         changes = ["migrated"] if migrations.go_down(database, version, delete_data=delete_data) else []
     render.done(f"{database.location.label}: {'; '.join(changes) or 'up to date'}")

@@ -382,7 +382,7 @@ PEOPLE = {
         "a person's command: one definition by its name, or all of them",
     ),
     **dict.fromkeys(
-        ("known_names.job_types", "known_names.schedules"),
+        ("known_names.job_types", "known_names.schedules", "known_names.hosts"),
         "what a person's shell completes: totals of each type, and one step in an index for each type that waits",
     ),
     "history.history": "a person's command: 5000 rows of each index at most; see test_history.py",

@@ -62,7 +62,9 @@ def _policy_options(command: _Command) -> _Command:
 
 @click.command()
 @click.argument("name")
-@click.option("--type", "job_type", required=True, metavar="T", help="The job type to run.")
+@click.option(
+    "--type", "job_type", required=True, metavar="T", shell_complete=known.job_types, help="The job type to run."
+)
 @click.option("--cron", required=True, metavar="EXPR", help=_CRON)
 @click.option("--timezone", default="UTC", metavar="ZONE", help="An IANA time zone. [default: UTC]")
 @click.option("--payload", default="{}", metavar=_PAYLOAD, help="The payload of each run. [default: {}]")
@@ -99,7 +101,7 @@ def add(
 @click.command()
 @click.argument("name", shell_complete=known.schedules)
 @click.option("--name", "new_name", metavar="NEW", help="Rename the schedule; its runs and its history stay.")
-@click.option("--type", "job_type", metavar="T", help="The job type to run.")
+@click.option("--type", "job_type", metavar="T", shell_complete=known.job_types, help="The job type to run.")
 @click.option("--cron", metavar="EXPR", help=_CRON)
 @click.option("--timezone", metavar="ZONE", help="An IANA time zone.")
 @click.option("--payload", metavar=_PAYLOAD, help="The payload of each run.")
@@ -171,7 +173,7 @@ def remove(name: str) -> None:
     render.done(f"schedule {visible(name)}: removed")
 
 
-_name_or_all = click.argument("name", required=False)
+_name_or_all = click.argument("name", required=False, shell_complete=known.schedules)
 _all = click.option("--all", "every", is_flag=True, help="All schedules.")
 
 

@@ -49,7 +49,8 @@ def import_(
     except UsageError as error:
         raise UsageError(f"{source[:200]}: {error}") from None
     where = host.this_host(user, timezone)
-    found = convert.take_over(lines, where)
+    with render.progress(len(lines.lines), "lines of the crontab") as progress:
+        found = convert.take_over(lines, where, progress)
     if output is not None:
         found = appending.without_known(found, output)
     text = toml.write(found.jobs, visible(source))
