@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,11 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import create_engine, text
 
 from harness import App, Commands, Database, pages, wait_for
 from harness.debian import NoProgram, find
-from harness.invariants import insert_runs, outcomes
+from harness.invariants import insert_runs, outcomes, wait_for_exit
 
 HANDS_OVER = "tests/test_scale.py::test_handler_of_the_page_hands_each_run_over_to_celery"
 STARTS_A_JOB = "tests/test_scale.py::test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run"
@@ -24,20 +25,24 @@ ROLE = "tests/test_scale.py::test_role_of_the_page_allows_what_its_command_does_
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
-@pytest.mark.either_database
-def test_handler_of_the_page_hands_each_run_over_to_celery(
-    jobrunner: Commands, app: App, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its child dies after the message: the task arrives twice, and does its work once."""
-    from celery import signals  # type: ignore[import-untyped]
-    from celery.contrib.testing.worker import start_worker  # type: ignore[import-untyped]
+ENGINE = """
+from sqlalchemy import create_engine, text
 
+engine = create_engine(os.environ["JOBRUNNER_DATABASE_URL"].replace("postgresql:", "postgresql+psycopg:"))
+"""
+WORKER = ("-m", "celery", "-A", "receiving", "worker", "--pool", "solo", "--without-gossip", "--without-mingle")
+
+
+@pytest.mark.either_database
+def test_handler_of_the_page_hands_each_run_over_to_celery(jobrunner: Commands, app: App, database: Database) -> None:
+    """Its child dies after the message: the task arrives twice, and does its work once."""
     handler, task = (block.text for block in pages.checked_by(HANDS_OVER))
-    broker = {"data_folder_in": str(app.path("broker")), "data_folder_out": str(app.path("broker"))}
-    broker |= {"control_folder": str(app.path("control"))}
     app.path("broker").mkdir()
+    broker = {f"data_folder_{way}": str(app.path("broker")) for way in ("in", "out")}
+    broker["control_folder"] = str(app.path("control"))
     handler += f"\ncelery.conf.broker_transport_options = {broker!r}\n"
     app.write("handlers", handler)
+    app.write("receiving", handler + ENGINE + task)
     environment = {"BROKER_URL": "filesystem://"}
     database.execute("CREATE TABLE videos (id INTEGER, renders INTEGER)")
     database.execute("INSERT INTO videos VALUES (812, 0)")
@@ -48,22 +53,21 @@ def test_handler_of_the_page_hands_each_run_over_to_celery(
     jobrunner.tick(env=environment)
     assert outcomes(database, run_id) == ["crashed", "succeeded"]
     assert len(list(app.path("broker").iterdir())) == 2
-
-    monkeypatch.setenv("BROKER_URL", "filesystem://")
-    monkeypatch.setattr("jobrunner.application.registry._registered", {})
-    engine = create_engine(database.url.replace("postgresql:", "postgresql+psycopg:"))
-    names: dict[str, Any] = {"engine": engine, "text": text}
-    exec(handler + task, names)
-    done: list[str] = []
-
-    def note(task_id: str, **_: Any) -> None:
-        done.append(task_id)
-
-    signals.task_success.connect(lambda sender, **_: note(sender.request.id), weak=False)
-    with start_worker(names["celery"], pool="solo", perform_ping_check=False, loglevel="ERROR"):
-        wait_for(lambda: len(done) == 2, 30, "two tasks")
-    engine.dispose()
-    assert set(done) == {f"jobrunner-{run_id}"}
+    log = app.path("worker.log")
+    with log.open("wb") as output:
+        worker = subprocess.Popen(
+            [sys.executable, *WORKER, "--loglevel", "INFO"],
+            cwd=app.folder,
+            env=jobrunner.environment(environment),
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        done = f"app.render[jobrunner-{run_id}] succeeded"
+        wait_for(lambda: log.read_text().count(done) == 2, 60, "two tasks")
+    finally:
+        worker.kill()
+        worker.wait(30)
     assert database.value("SELECT renders FROM videos") == 1
 
 
@@ -189,16 +193,16 @@ def configuration_of(cluster: Kubernetes) -> str:
 def test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run(
     jobrunner: Commands, app: App, database: Database
 ) -> None:
-    """One that ends well; one that an earlier attempt has started; one that fails; one that takes too long."""
+    """One that ends well; one that an earlier attempt has started; one that fails; one that is cancelled."""
     try:
         kubectl, libraries = find("kubernetes-client", "usr/bin/kubectl", "kubectl")
     except NoProgram as reason:
         pytest.skip(str(reason))
     script, settings = pages.checked_by(STARTS_A_JOB)
     app.path("kubernetes-job.sh").write_text(script.text)
-    app.path("jobrunner.toml").write_text(settings.text)
-    new, known, failing = insert_runs(database, 3, "render", {"video": "812"})
-    (slow,) = insert_runs(database, 1, "render", {"video": "812"}, timeout=4)
+    app.path("jobrunner.toml").write_text(settings.text + 'kill_after = "60s"\n')
+    runs = insert_runs(database, 4, "render", {"video": "812"})
+    new, known, failing, endless = runs
     with kubernetes() as cluster:
         app.path("kube.json").write_text(configuration_of(cluster))
         environment = {
@@ -207,12 +211,16 @@ def test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run(
             "PATH": f"{kubectl.parent}:{os.environ['PATH']}",
             "JOB_LOOK_SECONDS": "0.1",
             "JOBRUNNER_CONCURRENCY": "1",
+            "JOBRUNNER_HEARTBEAT": "0.2s",
         }
         cluster.ends = ["Complete", "Complete", "Failed", None]
         cluster.add({"metadata": {"name": f"jobrunner-{known}"}, "kind": "Job", "apiVersion": "batch/v1"})
-        jobrunner.tick(env=environment)
-        ended = [outcomes(database, each) for each in (new, known, failing, slow)]
-        assert ended == [["succeeded"], ["succeeded"], ["failed"], ["timed_out"]]
+        tick = jobrunner.start("tick", env=environment)
+        wait_for(lambda: ("POST", f"jobrunner-{endless}") in cluster.asked, 90, "the last Job")
+        jobrunner("cancel", endless)
+        assert wait_for_exit(tick, 0) == ""
+        ended = [outcomes(database, each) for each in runs]
+        assert ended == [["succeeded"], ["succeeded"], ["failed"], ["cancelled"]]
         (container,) = cluster.jobs[f"jobrunner-{new}"]["spec"]["template"]["spec"]["containers"]
         assert (container["image"], container["command"]) == ("registry.example/render:1.0", ["render", "812"])
         changes = [each for each in cluster.asked if each[0] != "GET"]
@@ -220,8 +228,8 @@ def test_command_of_the_page_starts_one_job_of_kubernetes_for_a_run(
             ("POST", f"jobrunner-{new}"),
             ("POST", f"jobrunner-{failing}"),
             ("DELETE", f"jobrunner-{failing}"),
-            ("POST", f"jobrunner-{slow}"),
-            ("DELETE", f"jobrunner-{slow}"),
+            ("POST", f"jobrunner-{endless}"),
+            ("DELETE", f"jobrunner-{endless}"),
         ]
 
 
