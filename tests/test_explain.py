@@ -244,6 +244,7 @@ AFTERWARDS = {
 """What is said after a remedy that does not change the run."""
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", RUNS)
 def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
@@ -316,6 +317,7 @@ SCHEDULES: dict[str, tuple[Callable[[Scene], None], str]] = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.promise("P12")
 @pytest.mark.parametrize("reason", SCHEDULES)
 def test_reason_of_a_schedule_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
