@@ -3,6 +3,8 @@
 from dataclasses import dataclass, fields
 
 from measures.baselines import IDEAL_WAITING, ONE_CORE, ONE_SECOND, PASS, RAW_EACH
+from measures.enqueue_async import ASYNC_INSERT, DRIVERS
+from measures.operate import CLAIM_BESIDE_WAITING
 from plan import DRAINS, IDLE, LESS_IS_BETTER, ONE_JOB, SINGLE_ENQUEUE
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE, Sizes
@@ -60,6 +62,7 @@ _SINGLE = (_peer(1, "pgqueuer", SINGLE_ENQUEUE), _peer(1, "huey", SINGLE_ENQUEUE
 _EACH = Aim(0.5, "a plain loop that commits each outcome", RAW_EACH)
 _FIRST = Aim(0.9, "that of the first", "backlog, first tick, {db}")
 _CORE, _IDEAL = Aim(0.05, "a core", ONE_CORE), Aim(1.1, "the ideal time", IDEAL_WAITING)
+_CALM = Aim(1.5, "without the change", CLAIM_BESIDE_WAITING)
 _ONE_TICK = "spike, one tick, {db}"
 GOALS = (
     Goal("a tick with nothing to do", "idle tick, {db}", _peer(1, "pg-boss", IDLE), Aim(3, f"`{PASS}`", PASS)),
@@ -81,6 +84,12 @@ GOALS = (
     Goal("{runs} runs with `--strict`", "drain, strict, {db}", _EACH, _EACH),
     Goal("single enqueues, psycopg or sqlite3", "single enqueue, driver's connection, {db}", *_SINGLE),
     Goal("single enqueues, a session of SQLAlchemy", "single enqueue, SQLAlchemy, {db}", *_SINGLE),
+    *(
+        Goal(f"one enqueue with await, {driver}", f"async enqueue, {driver}", *aims)
+        for driver in DRIVERS
+        for aim in [Aim(1.3, "an INSERT through it", ASYNC_INSERT.format(db=driver))]
+        for aims in [(None, aim) if driver == "aiosqlite" else (aim,)]
+    ),
     Goal("{backlog} runs: the rate of the last full tick", "backlog, last full tick, {db}", _FIRST, _FIRST),
     Goal(
         "{slow_runs} runs of 100 ms, 20 at once: the parent",
@@ -95,4 +104,10 @@ GOALS = (
         None,
         Aim(0.2, "a second", ONE_SECOND),
     ),
+    Goal(
+        "a tick with nothing to do, beside {operated} finished runs",
+        "idle tick: long history, {db}",
+        *(2 * (Aim(1.02, "the same beside none", "idle tick, {db}"),)),
+    ),
+    Goal("claims beside a change of {changed} runs", "claim 100 beside a change of many runs, {db}", _CALM, _CALM),
 )

@@ -73,6 +73,10 @@ class Running:
     def pid(self) -> int:
         return self._process.pid
 
+    def has_ended(self) -> bool:
+        """Whether it has exited. It is not waited for."""
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
     def stop(self) -> None:
         """Tell it to end, as its operator would."""
         self._process.terminate()

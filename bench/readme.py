@@ -1,10 +1,11 @@
-"""The figures that others are shown: four tables and a chart, all from one file of results."""
+"""The figures that others are shown: five tables and a chart, all from one file of results."""
 
 import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import operated
 from chart import chart
 from goals import GOALS
 from measures.baselines import RAW_EACH
@@ -12,11 +13,11 @@ from peers import PEERS
 from plan import DRAINS, IDLE, ONE_JOB, SINGLE_ENQUEUE, Drain
 from published import Results
 from sizes import BOTH, POSTGRESQL, SQLITE
-from words import joined, milliseconds, number, rate, seconds, table
+from words import joined, milliseconds, number, rate, seconds, table, timed
 
 ROOT = Path(__file__).parents[1]
 README, OTHERS, CHART = ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "docs" / "speed.svg"
-SPEED = ROOT / "docs" / "speed.md"
+SPEED, SCALE = ROOT / "docs" / "speed.md", ROOT / "docs" / "scale.md"
 _BETWEEN = re.compile(r"<!-- figures: .*?-->\n.*?<!-- end of the figures -->", re.DOTALL)
 _NOT_PYTHON = {peer.name for peer in PEERS if not peer.is_python}
 
@@ -38,6 +39,7 @@ def rendered(results: Results) -> dict[Path, str]:
     return {
         README: _put(README, results, short(results)),
         SPEED: _put(SPEED, results, figures(results) + goals(results)),
+        SCALE: _put(SCALE, results, _where(results) + "\n" + operated.carries(results)),
         OTHERS: _put(OTHERS, results, others(results)),
         CHART: chart(results),
     }
@@ -174,13 +176,13 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     connect = "psycopg that connects and asks `select 1`; `python -c pass`"
     yield row(
         "tick with nothing to do, default settings",
-        lambda db: _timed(results, f"idle tick, {db}"),
+        lambda db: timed(results, f"idle tick, {db}"),
         f"{connect}{_quickest(results)}",
     )
     one_job = _others(results, ONE_JOB, seconds, less=True)
     yield row(
         "tick with one run, default settings",
-        lambda db: _timed(results, f"first run, {db}"),
+        lambda db: timed(results, f"first run, {db}"),
         "the tick with nothing to do" + (f". Others with one job: {one_job}" if one_job else ""),
     )
     for drain in DRAINS:
@@ -198,13 +200,13 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     for size, line, batch in (("runs", "", ""), ("spike", "spike, ", " with all of them in its `--batch`")):
         yield row(
             f"{results.size(size):,} by two ticks at once, each of its own host, else default settings{batch}",
-            lambda db, line=line: _timed(results, f"{line}2 ticks side by side, {db}", rate),
+            lambda db, line=line: timed(results, f"{line}2 ticks side by side, {db}", rate),
             "one such tick",
         )
     yield row(
         f"{results.size('runs'):,} with `--strict`, else default settings: each outcome committed before the"
         " child's next run",
-        lambda db: _timed(results, f"drain, strict, {db}", rate, RAW_EACH.format(db=db)),
+        lambda db: timed(results, f"drain, strict, {db}", rate, RAW_EACH.format(db=db)),
         "a plain loop that commits each outcome" if results.median(RAW_EACH.format(db=SQLITE)) else "",
     )
     yield row(
@@ -220,35 +222,26 @@ def _rows(results: Results) -> Iterable[tuple[str, ...]]:
     )
     yield row(
         f"{results.size('waiting_runs'):,} coroutines that wait for 1 s, default settings: 500 at once",
-        lambda db: _timed(results, f"waiting runs, start to exit, {db}"),
+        lambda db: timed(results, f"waiting runs, start to exit, {db}"),
         "the ideal time, 2 s",
     )
     yield row(
         "one `enqueue` in your transaction, without its commit",
-        lambda db: _timed(results, f"enqueue, {db}", milliseconds),
+        lambda db: timed(results, f"enqueue, {db}", milliseconds),
         "a bare INSERT",
     )
     for what, line in (("psycopg or sqlite3", "driver's connection"), ("a session of SQLAlchemy", "SQLAlchemy")):
         peers = _others(results, SINGLE_ENQUEUE, rate)
         yield row(
             f"single enqueues through {what}, each committed",
-            lambda db, line=line: _timed(results, f"single enqueue, {line}, {db}", rate),
+            lambda db, line=line: timed(results, f"single enqueue, {line}, {db}", rate),
             "bare INSERTs, each committed" + (f". Others: {peers}" if peers else ""),
         )
     yield row(
         "enqueue to start, with `tick --linger`, else default settings",
         lambda db: milliseconds(results.median(f"linger: commit to start, {db}")),
     )
-    yield row(
-        f"claim 100 beside {results.size('finished'):,} finished runs",
-        lambda db: _timed(results, f"claim 100 beside finished runs, {db}", milliseconds),
-        "the same beside none",
-    )
-    yield row(
-        f"`status` beside {results.size('finished'):,} finished runs",
-        lambda db: _timed(results, f"status beside finished runs, {db}"),
-        "the same beside none",
-    )
+    yield from operated.rows(results)
 
 
 def _ticks(results: Results, drain: Drain) -> str:
@@ -257,13 +250,8 @@ def _ticks(results: Results, drain: Drain) -> str:
     return f": {ticks:.0f} ticks, one after the other" if drain.size == "spike" and ticks > 1 else ""
 
 
-def _timed(results: Results, name: str, say: Callable[[float | None], str] = seconds, baseline: str = "") -> str:
-    ratio = results.ratio(name, baseline)
-    return say(results.median(name)) + ("" if ratio is None else f", {ratio:.2g} ×")
-
-
 def _backlog(results: Results, database: str) -> str:
-    told = _timed(results, f"backlog, last full tick, {database}", rate)
+    told = timed(results, f"backlog, last full tick, {database}", rate)
     peak = results.median(f"backlog, peak memory of a parent, {database}")
     return f"{told}; {number(peak)} MB" if told and peak else ""
 

@@ -29,9 +29,13 @@ class Sizes:
     raw_rows: int = 20_000
     # A peer's size of which one sample would take longer, its filling included, is left out.
     peer_seconds: float = 15.0
+    operated: int = 1_000_000
+    changed: int = 100_000
 
 
-SMALLEST = Sizes(*(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200)
+SMALLEST = Sizes(
+    *(10, 20, 20, 20), 0.01, 0.05, *(20, 20, 20, 20, 20), 20, 30.0, 20, 3, 0.5, 200, operated=40, changed=20
+)
 # What the results have that are shown to others.
 FULL = Sizes(
     few_runs=1_000,
@@ -42,4 +46,5 @@ FULL = Sizes(
     finished=2_000_000,
     slots=10_000,
     lingering_seconds=5.0,
+    operated=5_000_000,
 )

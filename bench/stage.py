@@ -31,7 +31,7 @@ _RUN = "job_type, payload, status, priority, run_at, created_at, updated_at"
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
 _TABLES = (
     "job_parents", "job_gates", "job_limits", "job_attempts", "job_events", "job_keys", "job_ticks", "job_runs",
-    "job_definitions",
+    "job_definitions", "job_tallies", "job_totals",
 )  # fmt: skip
 
 
@@ -149,6 +149,10 @@ class Queue:
     ) -> Finished:
         """Run a tick to its end."""
         return self.start(*words, handlers=handlers, watched=watched, command=command).wait()
+
+    def command(self, *words: object) -> Running:
+        """Start one of our commands."""
+        return Running([COMMAND, *map(str, words)], self._environment(), self._folder)
 
     def status(self) -> Finished:
         """Run `jobrunner status` to its end."""

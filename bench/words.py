@@ -1,6 +1,8 @@
 """How figures are written: with two significant digits, in cells of a Markdown table; what is missing is empty."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from published import Results
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -30,3 +32,9 @@ def milliseconds(value: float | None) -> str:
 def joined(rates: Iterable[str]) -> str:
     each = list(rates)
     return " / ".join(rate or "–" for rate in each) if any(each) else ""
+
+
+def timed(results: Results, name: str, say: Callable[[float | None], str] = seconds, baseline: str = "") -> str:
+    """A line's median, and its ratio to its baseline."""
+    ratio = results.ratio(name, baseline)
+    return say(results.median(name)) + ("" if ratio is None else f", {ratio:.2g} ×")

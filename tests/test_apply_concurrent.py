@@ -140,29 +140,30 @@ def many(ctx: Context, number: int): ...
 
 
 @pytest.mark.either_database
-def test_apply_writes_a_thousand_schedules(jobrunner: Commands, app: App, database: Database) -> None:
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.long)])
+def test_apply_writes_a_thousand_schedules(jobrunner: Commands, app: App, database: Database, count: int) -> None:
     """Declared, changed, expanded and disabled in one transaction each, in seconds."""
     go_to(database, utc(2026, 5, 1, 12))
     began = time.monotonic()
-    declare(app, code=MANY.format(hour=13, count=1000))
-    assert len(applied(jobrunner)["added"]) == 1000
-    assert applied(jobrunner) == nothing(1000)
+    declare(app, code=MANY.format(hour=13, count=count))
+    assert len(applied(jobrunner)["added"]) == count
+    assert applied(jobrunner) == nothing(count)
     go_to(database, utc(2026, 5, 1, 13, 30, 1))
-    declare(app, code=MANY.format(hour=14, count=990))
+    declare(app, code=MANY.format(hour=14, count=count - 10))
     done = applied(jobrunner)
-    assert (len(done["changed"]), len(done["disabled"]), done["unchanged"]) == (990, 10, 0)
+    assert (len(done["changed"]), len(done["disabled"]), done["unchanged"]) == (count - 10, 10, 0)
     # The slots that were due by the old declaration, and had no tick; also of those that are declared no more.
-    due = [number for number in range(1000) if number % 60 <= 30]
+    due = [number for number in range(count) if number % 60 <= 30]
     rows = database.query("SELECT payload, scheduled_for FROM job_runs")
     assert sorted(row["payload"]["number"] for row in rows) == due
     assert {row["scheduled_for"].hour for row in rows} == {13}
     jobrunner.tick(env=NO_HANDLERS)
     assert database.value("SELECT count(*) FROM job_runs") == len(due)
     declare(app, code="")
-    assert len(applied(jobrunner)["disabled"]) == 990
+    assert len(applied(jobrunner)["disabled"]) == count - 10
     assert definitions(database) == {}
     assert time.monotonic() - began < 90
-    assert len(trail(database)) == 1000 + 990 + 1000
+    assert len(trail(database)) == count + (count - 10) + count
 
 
 HOSTILE = "\x1b[2J\x07\r\n\t\x9b31m\u202edrow\u2066 é ' \" ; -- {}"

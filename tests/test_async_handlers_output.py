@@ -44,6 +44,7 @@ def test_a_flood_of_output_of_many_runs_blocks_no_run_and_keeps_its_end(
         assert not any(other in attempt["output"] for other in others)
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("way", "status", "error"),
     [

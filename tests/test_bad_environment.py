@@ -38,7 +38,7 @@ VARIABLES = {
 
 
 @pytest.mark.either_database
-@pytest.mark.long(sample=6)
+@pytest.mark.long(sample=3)
 @pytest.mark.parametrize("env", VARIABLES.values(), ids=VARIABLES.keys())
 def test_every_command_works_with_any_locale_variables(
     jobrunner: Commands, app: App, database: Database, env: dict[str, str | None]
@@ -57,6 +57,7 @@ def test_every_command_works_with_any_locale_variables(
 
 
 @sqlite_only
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("name", ["LC_ALL=POSIX", "ASCII streams", "ASCII for everything"])
 def test_a_terminal_that_knows_ascii_only(jobrunner: Commands, app: App, database: Database, name: str) -> None:
     letters(app)

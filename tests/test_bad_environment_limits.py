@@ -55,7 +55,7 @@ def few_processes(limit: int) -> str:
 
 
 @pytest.mark.either_database
-@pytest.mark.long(sample=2)
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize(("limit", "fails"), [(1, NEEDS_A_CHILD), (2, ["tick"]), (3, ["tick"])])
 def test_commands_work_or_report_too_few_processes(
     jobrunner: Commands, app: App, database: Database, limit: int, fails: list[str]

@@ -56,6 +56,11 @@ BOTH = (
     "backlog, peak memory of a parent",
     "raw loop",
     "raw loop, each outcome committed",
+    "explain: long history",
+    "page /, statements",
+    "idle tick: long history",
+    "change of many runs",
+    "claim 100 beside a change of many runs",
 )
 EXPECTED = {f"{name}, {database}" for name in BOTH for database in ("PostgreSQL", "SQLite")} | {
     "python -c pass",

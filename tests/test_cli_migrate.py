@@ -19,7 +19,6 @@ from jobrunner.store.schema import metadata
 
 # The ticks that dev starts report it.
 WITHOUT_A_DATABASE = {"migrate", "jobs", "completion", "dev", "web", "doctor", "schedule import", "schedule crontab"}
-every_command = pytest.mark.parametrize("words", WITH_A_SCHEMA, ids=" ".join)
 
 
 @pytest.fixture
@@ -146,18 +145,17 @@ def test_migrate_creates_an_sqlite_file_of_its_own(jobrunner: Commands, tmp_path
     assert sorted(path.name for path in file.parent.iterdir()) == ["own.db"]
 
 
-@every_command
-def test_missing_tables_are_reported_with_the_remedy(jobrunner: Commands, empty: Database, words: list[str]) -> None:
-    refused = jobrunner(*words, env=url(empty), check=False)
-    assert (refused.returncode, refused.stdout) == (78, "")
-    assert len(refused.stderr.splitlines()) == 1
-    assert "jobrunner migrate" in refused.stderr
-    if isinstance(empty, SQLiteDatabase):
-        assert empty.query("SELECT name FROM sqlite_master") == []
+def test_missing_tables_are_reported_with_the_remedy_by_every_command(jobrunner: Commands, empty: Database) -> None:
+    for words in WITH_A_SCHEMA:
+        refused = jobrunner(*words, env=url(empty), check=False)
+        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
+        assert len(refused.stderr.splitlines()) == 1, refused
+        assert "jobrunner migrate" in refused.stderr
+        if isinstance(empty, SQLiteDatabase):
+            assert empty.query("SELECT name FROM sqlite_master") == [], words
 
 
 @pytest.mark.either_database
-@every_command
 @pytest.mark.parametrize(
     ("change", "remedy"),
     [
@@ -169,16 +167,17 @@ def test_missing_tables_are_reported_with_the_remedy(jobrunner: Commands, empty:
     ids=["older", "interrupted", "newer", "a stranger's"],
 )
 def test_schema_that_does_not_fit_this_code_is_refused_by_every_command(
-    jobrunner: Commands, database: Database, words: list[str], change: str, remedy: str
+    jobrunner: Commands, database: Database, change: str, remedy: str
 ) -> None:
     queue(database, "echo")
     database.execute(change)
     before = everything(database)
-    refused = jobrunner(*words, check=False)
-    assert (refused.returncode, refused.stdout) == (78, "")
-    assert len(refused.stderr.splitlines()) == 1
-    assert remedy in refused.stderr
-    assert everything(database) == before
+    for words in WITH_A_SCHEMA:
+        refused = jobrunner(*words, check=False)
+        assert (words, refused.returncode, refused.stdout) == (words, 78, "")
+        assert len(refused.stderr.splitlines()) == 1, refused
+        assert remedy in refused.stderr, words
+        assert everything(database) == before, words
 
 
 def everything(database: Database) -> dict[str, list[str]]:

@@ -1,9 +1,13 @@
 """A name that does not exist is answered with the one that was probably meant, and shells know the names."""
 
+from collections.abc import Iterator
+
+import click
 import pytest
 
 from harness import App, Commands, Database
 from harness.handlers_rows import queue
+from jobrunner.cli.program import cli
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,83 @@ def test_listing_without_a_run_of_a_mistyped_type_says_which_type_there_is(
         assert done.stderr == "jobrunner: no run has the type 'report.sned'; did you mean 'report.send'?\n"
         assert done.stdout != ""
     assert jobrunner("stats", "something").stderr == ""
+
+
+# Each argument and option that takes the name of a job type, a schedule or a host, with a mistyped one. None: the test
+# above has it; or it is of a change of many runs, which are all the same code.
+NAMED = {
+    **{
+        f"{command} {name}": f"{command} {name} {mistyped}{more}"
+        for command, more in {"runs": "", "errors": "", "retry": " --dry-run"}.items()
+        for name, mistyped in (("--type", "report.sned"), ("--schedule", "nihgtly"))
+    },
+    **{
+        f"{command} {name}": None
+        for command in ("cancel", "discard", "reschedule", "priority")
+        for name in ("--type", "--schedule")
+    },
+    "archive --type": "archive --before 1d --type report.sned runs.jsonl",
+    "enqueue job_type": None,
+    "explain subject": "explain nihgtly",
+    "history --type": "history --type report.sned --since 1s",
+    "history --schedule": None,
+    "pause --type": "pause --type report.sned",
+    "pause --host": "pause --host wbe1",
+    "resume --type": "resume --type report.sned",
+    "resume --host": "resume --host wbe1",
+    "run job_type": "run ecoh",
+    "schedule add --type": None,
+    "schedule edit --type": "schedule edit nightly --type ecoh",
+    **{f"schedule {each} name": f"schedule {each} nihgtly" for each in ("pause", "remove", "resume")},
+    **dict.fromkeys(("schedule show name", "schedule trigger name")),
+    "schedule backfill name": "schedule backfill nihgtly --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z",
+    "schedule edit name": "schedule edit nihgtly --cron @hourly",
+    "schedule next asked": "schedule next nihgtly",
+    "stats job_types": "stats report.sned",
+    "tick --types": "tick --types ecoh",
+}
+MEANT = {"report.sned": "report.send", "nihgtly": "nightly", "wbe1": "web1", "ecoh": "echo"}
+
+
+def named_parameters() -> set[str]:
+    """The options and arguments that shells complete with names, and those that are called so."""
+
+    def walk(group: click.Group, path: str) -> Iterator[str]:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from walk(command, f"{path}{name} ")
+            elif command is not None:
+                for each in command.params:
+                    if each._custom_shell_complete is not None or each.name in ("types", "hosts", "job_type", "host"):
+                        yield f"{path}{name} {each.opts[0]}"
+
+    context = click.Context(cli)
+    # An address of this host.
+    return set(walk(cli, "")) - {"web --host"}
+
+
+@pytest.mark.either_database
+def test_each_mistyped_type_schedule_and_host_is_answered_with_the_one_that_was_meant(
+    jobrunner: Commands, app: App, database: Database
+) -> None:
+    # A command and no handlers: no child must be asked.
+    app.path("jobrunner.toml").write_text('[jobs.echo]\ncommand = ["true"]\n')
+    env = {"JOBRUNNER_IMPORT": None, "JOBRUNNER_CONFIG": str(app.path("jobrunner.toml"))}
+    assert set(NAMED) == named_parameters()
+    queue(database, "report.send")
+    tick = "INSERT INTO job_ticks (host, worker, version, started_at) VALUES ('web1', 'web1:1:x', '1', ?)"
+    database.execute(tick, [database.now()])
+    jobrunner("schedule", "add", "nightly", "--type", "echo", "--cron", "@daily", env=env)
+    silent = []
+    for name, words in NAMED.items():
+        if words is None:
+            continue
+        text = jobrunner(*words.split(), env=env, check=False).stderr
+        (meant,) = (right for wrong, right in MEANT.items() if wrong in words)
+        if f"did you mean '{meant}'?" not in text:
+            silent.append((name, text))
+    assert silent == []
 
 
 def test_shell_completes_names_from_the_database_and_is_never_disturbed(

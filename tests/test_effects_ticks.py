@@ -203,8 +203,8 @@ def test_own_transaction_of_an_async_handler_ends_its_run(jobrunner: Commands, a
     assert jobrunner.tick().stderr == ""
     assert [(outcomes(database, each), done(database, each)) for each in runs] == [(["succeeded"], 1)] * 4
     assert run_of(database, runs[-1])["result"] == {"attempt": 1}
-    (stopped,) = insert_runs(database, 1, "work_awaited", {"wait": 30}, timeout=1)
-    jobrunner.tick(env={"JOBRUNNER_LEASE": "20s"})
+    (stopped,) = insert_runs(database, 1, "work_awaited", {"wait": 60}, timeout=1)
+    jobrunner.tick()
     assert (outcomes(database, stopped), done(database, stopped)) == (["timed_out"], 0)
     assert_consistent(database)
 

@@ -295,7 +295,9 @@ def check_end(database: Database, run_id: int, how: str) -> None:
         assert row["last_error"] == attempt["error"], how
 
 
+# All of them together are in every run: the next test.
 @pytest.mark.either_database
+@pytest.mark.long(sample=12)
 @pytest.mark.promise("P8", "P12")
 @pytest.mark.parametrize("how", ENDS)
 def test_a_hostile_handler_harms_itself_alone(how: str, jobrunner: Commands, app: App, database: Database) -> None:

@@ -122,6 +122,7 @@ def test_settings_on_the_command_line_keep_the_idle_check(jobrunner: Commands, d
     assert len(trails(database)) == 1
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("words", [["--budget", "soon"], ["--grace=-1s"], ["--concurrency", "0"], ["--batch", "1.5"]])
 def test_wrong_setting_on_the_command_line_is_reported_by_an_idle_tick(
     jobrunner: Commands, database: Database, words: list[str]

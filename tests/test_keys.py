@@ -306,6 +306,7 @@ def test_command_line_knows_the_scopes_of_code_and_file_and_says_what_was_done(
     assert refused.stderr == "jobrunner: run 2 is succeeded: its key is taken by run 3; cancel that one first\n"
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -99,6 +99,7 @@ def test_downgrade_is_refused_without_the_option_that_accepts_the_loss(jobrunner
     jobrunner.tick()
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     "words",
     [

@@ -265,5 +265,5 @@ def test_async_block_that_holds_the_lock_of_a_file_for_a_quarter_of_the_lease_is
             asyncio.run(work_in(effects_of(database.url, run.claim(), lease_seconds=2), None, write, way))
         assert time.monotonic() - began < 10
         assert state(database, run) == ("running", 0)
-    asyncio.run(work_in(effects_of(database.url, run.claim(), lease_seconds=2), None, write))
+    asyncio.run(work_in(effects_of(database.url, run.claim()), None, write))
     assert state(database, run) == ("succeeded", 1)

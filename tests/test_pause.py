@@ -12,7 +12,7 @@ from harness.stores import opening
 from jobrunner.model import Limits, Policy
 from jobrunner.store import ticks
 
-HERE = {"JOBRUNNER_HOST": "here"}
+HERE = {"JOBRUNNER_HOST": "here", "JOBRUNNER_HEARTBEAT": "200ms"}
 KINDS = {"type": ["--type", "append"], "host": ["--host", "here"], "all": ["--all"]}
 
 
@@ -121,6 +121,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("words", REFUSED.values(), ids=REFUSED.keys())
 def test_pause_of_nothing_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     done = jobrunner(*words, check=False)

@@ -42,7 +42,8 @@ def test_failed_run_in_the_foreground_has_one_attempt_and_exit_status_1(
 
 
 def test_interrupted_run_in_the_foreground_is_cancelled(jobrunner: Commands, app: App, database: Database) -> None:
-    command = jobrunner.start("run", "wait_for", "--payload", f'{{"path": "{app.path("never")}"}}')
+    words = ["run", "wait_for", "--payload", f'{{"path": "{app.path("never")}"}}']
+    command = jobrunner.start(*words, env={"JOBRUNNER_HEARTBEAT": "200ms"})
     database.wait_until("SELECT count(*) FROM job_runs WHERE status = 'running'")
     command.send_signal(signal.SIGINT)
     out, err = command.communicate(timeout=60)

@@ -223,6 +223,7 @@ BAD = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD.keys())
 def test_a_bad_policy_is_refused_in_one_line(jobrunner: Commands, database: Database, words: list[str]) -> None:
     done = jobrunner("schedule", "add", "n", "--type", "echo", "--cron", "@daily", *words, check=False)

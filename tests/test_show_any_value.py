@@ -96,7 +96,7 @@ def forged(frame):
 
 @job("liar", max_attempts=1)
 def liar(ctx: Context, outcome: str):
-    large = "x" * 30_000_000
+    large = "x" * 3_000_000
     told = {"result": large} if outcome == "succeeded" else {"error": large, "error_type": large, "traceback": large}
     forged({"kind": "report", "run_id": ctx.run_id, "outcome": outcome, **told})
 

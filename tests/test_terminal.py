@@ -162,6 +162,29 @@ def test_rich_is_imported_only_to_show_something_to_a_person(
     assert ("rich.console" in done.stderr) is wanted
 
 
+@sqlite_only
+def test_import_apply_and_migrate_show_their_progress_to_a_person_and_to_nobody_else(
+    jobrunner: Commands, database: Database, app: App, tmp_path: Path
+) -> None:
+    """One line on stderr that changes in its place, so that output into a file is the same."""
+    tab, toml = tmp_path / "tab", app.path("jobrunner.toml")
+    tab.write_text("".join(f"{minute} 3 * * * /bin/true {minute}\n" for minute in range(60)))
+    code, seen = seen_at(jobrunner, f"schedule import --no-system --output {toml} {tab}", 80)
+    assert (code, "lines of the crontab  [##########..........] 30/60\r\x1b[K" in seen) == (0, True), seen
+    env = {"JOBRUNNER_CONFIG": str(toml)}
+    assert jobrunner("apply", "--dry-run", env=env).stderr == ""
+    code, seen = seen_at(jobrunner, "apply", 80, env)
+    assert (code, "schedules  [##########..........] 30/60\r\x1b[K" in seen) == (0, True), seen
+    indexes = ("job_runs_deadline", "job_runs_key")
+    for index in indexes:
+        database.execute(f"DROP INDEX {index}")
+    code, seen = seen_at(jobrunner, "migrate", 80)
+    assert (code, "migration  [##########..........] 1/2\r\x1b[K" in seen) == (0, True), seen
+    assert "created again: job_runs_" in seen
+    database.execute(f"DROP INDEX {indexes[0]}")
+    assert jobrunner("migrate").stderr == ""
+
+
 def test_long_backfill_shows_its_progress_to_a_person_and_to_nobody_else(
     jobrunner: Commands, database: Database
 ) -> None:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobrunner.errors import ConfigurationError, JobrunnerError
 from jobrunner.jobs.payload import DEFAULT_LIMIT_BYTES
-from jobrunner.model import SOURCE_NAMES, Actor, Declaration, Source
+from jobrunner.model import SOURCE_NAMES, Actor, Declaration, Definition, Source
+from jobrunner.schedules.slot_plan import NOTHING_UNFINISHED, Expansion, Unfinished
 from jobrunner.store import edits, obstacles, reconcile
 from jobrunner.store.database import Connection, Database
 from jobrunner.store.obstacles import Former
 from jobrunner.store.records import ReadDefinition
 from jobrunner.worker.expansion import plan
+
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,14 @@ class Difference:
     others: Counter[str] = field(default_factory=Counter)
 
     @property
+    def count(self) -> int:
+        """How many definitions must be written."""
+        return len(self.new) + len(self.back) + len(self.edited) + len(self.gone)
+
+    @property
     def is_any(self) -> bool:
         """Whether anything must be written."""
-        return bool(self.new or self.back or self.edited or self.gone)
+        return self.count > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +97,13 @@ def look(database: Database, wanted: Declared) -> Difference:
     return database.read(partial(_compared, wanted=wanted, lock=False))
 
 
-def apply(database: Database, wanted: Declared, actor: Actor) -> Difference:
+def apply(database: Database, wanted: Declared, actor: Actor, progress: Progress = lambda _, __: None) -> Difference:
     """Change the definitions to what is declared, and return the changes.
 
-    Raises JobrunnerError, with nothing written, if a name belongs to another source or application.
+    ``progress`` is called with how many more are changed, and of how many. Raises JobrunnerError,
+    with nothing written, if a name belongs to another source or application.
     """
-    return database.write(partial(_apply, wanted=wanted, actor=actor))
+    return database.write(partial(_apply, wanted=wanted, actor=actor, progress=progress))
 
 
 def former_runs(database: Database, wanted: Declared) -> list[Former]:
@@ -102,16 +112,26 @@ def former_runs(database: Database, wanted: Declared) -> list[Former]:
     return [each for each in database.read(obstacles.former_runs).values() if each.schedule in declared_names]
 
 
-def _apply(connection: Connection, wanted: Declared, actor: Actor) -> Difference:
+def _apply(connection: Connection, wanted: Declared, actor: Actor, progress: Progress) -> Difference:
     reconcile.hold(connection)
     difference = _compared(connection, wanted, lock=True)
+    changes = difference.count
     plan_due = partial(plan, payload_limit=wanted.payload_limit)
+
+    def plan_new(definition: Definition, now: datetime, unfinished: Unfinished = NOTHING_UNFINISHED, /) -> Expansion:
+        progress(1, changes)
+        return plan_due(definition, now, unfinished)
+
     edits.mark_removed(connection, difference.gone, plan_due, actor)
+    progress(len(difference.gone), changes)
     for each in difference.edited:
         edits.redeclare(connection, each.row, each.declaration, plan_due, actor)
+        progress(1, changes)
     for row, declaration in difference.back:
         edits.restore(connection, row, declaration, plan_due, actor)
-    taken = reconcile.add(connection, difference.new, plan_due, actor)
+        progress(1, changes)
+    # They are planned one by one, and written together.
+    taken = reconcile.add(connection, difference.new, plan_new, actor)
     for declaration in difference.new:
         if declaration.name in taken:
             raise _taken(declaration)

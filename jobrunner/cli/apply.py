@@ -41,12 +41,18 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
 
     Exit status 1: everything is written, but a schedule makes no runs for now, because a run of its previous job type
     is unfinished and this host does not know that type.
+
+    Example: jobrunner apply --dry-run
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)
     is_dry = dry_run or check
     database = session.open_database(config, creates=not is_dry, for_many_rows=True)
-    difference = reconcile.look(database, wanted) if is_dry else reconcile.apply(database, wanted, session.actor())
+    if is_dry:
+        difference = reconcile.look(database, wanted)
+    else:
+        with render.progress(None, "schedules") as progress:
+            difference = reconcile.apply(database, wanted, session.actor(), progress)
     if as_json:
         render.echo_json(_as_data(difference, wanted, is_dry))
     else:

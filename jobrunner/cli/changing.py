@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from jobrunner.cli import environment, render, session, streams
+from jobrunner.cli import environment, known, render, session, streams
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store import bulk
@@ -82,6 +82,8 @@ def change_many(
     found = database.read(partial(bulk.matching, selection=selection, change=change, limit=many.limit))
     counted = Counter(found.values())
     if not _agrees(many, change, counted):
+        if not found:
+            known.suggest_type(many.selection.job_types, database.read(known.types_of))
         return
     times = _times(len(found), many.over, begin and begin(at))
     batches = [{"id": run_id, "run_at": time} for run_id, time in zip(found, times, strict=True)]

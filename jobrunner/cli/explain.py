@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from jobrunner.admin.own_ticks import add_own_ticks
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
 from jobrunner.store.explain import subjects
 from jobrunner.store.explain.explanation import HostView
 
 
 @click.command()
-@click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE")
+@click.argument("subject", metavar="JOB_ID|SCHEDULE|TYPE", shell_complete=known.types_and_schedules)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def explain(subject: str, as_json: bool) -> None:
     """Say why a run has not run, is not running, did not run or will not run, and what to do.

@@ -9,7 +9,7 @@ import click
 
 from jobrunner.admin import archive as archives
 from jobrunner.admin import prune as pruning
-from jobrunner.cli import environment, render, session
+from jobrunner.cli import environment, known, render, session
 from jobrunner.cli.selecting import instant_or_ago
 from jobrunner.cli.types import Checked
 from jobrunner.names import check_job_type
@@ -52,7 +52,13 @@ def prune(dry_run: bool, as_json: bool) -> None:
     help="Archive runs that ended before this: ISO 8601 with an offset, or 90d for 90 days ago.",
 )
 @click.option(
-    "--type", "job_types", multiple=True, type=Checked(check_job_type), metavar="TYPE", help="Only of this type."
+    "--type",
+    "job_types",
+    multiple=True,
+    type=Checked(check_job_type),
+    metavar="TYPE",
+    shell_complete=known.job_types,
+    help="Only of this type.",
 )
 @click.option("--keep", is_flag=True, help="Write the file only; delete nothing.")
 @click.option("--finish", is_flag=True, help="Delete what FILE holds: after an archive that was interrupted.")
@@ -87,6 +93,8 @@ def archive(
         with render.progress(None, "runs") as report:
             count = archives.write(database, before, job_types, file.absolute(), report)
         render.done(f"wrote {count} runs to {file}" if count else "no run to archive; there is no file")
+        if not count:
+            known.suggest_type(job_types, database.read(known.types_of))
         if keep or not count:
             return
     with render.progress(None, "runs") as report:

@@ -1,4 +1,4 @@
-"""Names of job types and schedules in the database: to complete a word that is typed, and to say what was meant."""
+"""Names of types, schedules and hosts in the database: to complete a word that is typed, and to say what was meant."""
 
 from __future__ import annotations
 
@@ -27,11 +27,28 @@ def schedules(context: click.Context, parameter: click.Parameter, incomplete: st
     return _begin_with(incomplete, lambda: _read(_schedules_of))
 
 
+def types_and_schedules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The job types and the names of schedules that begin so."""
+    return sorted({*job_types(context, parameter, incomplete), *schedules(context, parameter, incomplete)})
+
+
 def types_of(connection: Connection) -> list[str]:
     """The job types that the database knows."""
     from jobrunner.store import known_names
 
     return known_names.job_types(connection)
+
+
+def hosts_of(connection: Connection) -> list[str]:
+    """The hosts that the database knows."""
+    from jobrunner.store import known_names
+
+    return known_names.hosts(connection)
+
+
+def hosts(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of hosts that begin so."""
+    return _begin_with(incomplete, lambda: _read(hosts_of))
 
 
 def _schedules_of(connection: Connection) -> list[str]:
@@ -41,11 +58,20 @@ def _schedules_of(connection: Connection) -> list[str]:
 
 
 def suggest_type(given: Sequence[str], known: Iterable[str]) -> None:
-    """Say on stderr which type was probably meant, after a listing that has nothing of a type that is not known."""
+    """Say on stderr which type was probably meant, where a command found nothing of a type that is not known."""
+    _suggest("no run has the type", given, known)
+
+
+def suggest_host(given: Sequence[str], known: Iterable[str]) -> None:
+    """The same for names of hosts."""
+    _suggest("no tick has the host name", given, known)
+
+
+def _suggest(what: str, given: Sequence[str], known: Iterable[str]) -> None:
     known = list(known)
     for name in given:
         if name not in known and (near := nearest(name, known)) is not None:
-            streams.to_stderr(f"jobrunner: no run has the type {visible(name[:60])!r}; did you mean {visible(near)!r}?")
+            streams.to_stderr(f"jobrunner: {what} {visible(name[:60])!r}; did you mean {visible(near)!r}?")
 
 
 def _begin_with(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:

@@ -114,6 +114,7 @@ def errors(selection: Selection, limit: int, as_json: bool) -> None:
         click.echo(f"searched back to {back_to}; there may be more: --type and --since make it a shorter search")
     elif not found.groups:
         click.echo("no errors")
+        known.suggest_type(selection.job_types, database.read(known.types_of))
 
 
 def _counted(group: ErrorGroup) -> tuple[object, ...]:

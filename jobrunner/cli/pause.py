@@ -12,6 +12,7 @@ from jobrunner.cli import environment, known, options, render, session
 from jobrunner.errors import UsageError
 from jobrunner.names import check_job_type
 from jobrunner.store import pauses
+from jobrunner.store.database import Database
 from jobrunner.store.pauses import MOST_COUNTED, Concerned, Kind, Pause
 from jobrunner.text import visible
 
@@ -22,7 +23,14 @@ HEADINGS = ("PAUSED", "SINCE", "BY", "REASON")
 def _of_what(command: _Command) -> _Command:
     for option in (
         click.option("--all", "everything", is_flag=True, help="All job types on all hosts."),
-        click.option("--host", "hosts", multiple=True, metavar="HOST", help="A host; may be repeated."),
+        click.option(
+            "--host",
+            "hosts",
+            multiple=True,
+            metavar="HOST",
+            shell_complete=known.hosts,
+            help="A host; may be repeated.",
+        ),
         click.option(
             "--type",
             "types",
@@ -71,6 +79,7 @@ def pause(lists: bool, as_json: bool, **given: Any) -> None:
         before = database.write(partial(pauses.pause, kind=kind, name=name, actor=who))
         concerned = database.read(partial(pauses.concerned, kind=kind, name=name))
         render.done(f"{words(kind, name)}: paused{_since(before)}; {_told(kind, concerned)}")
+    _suggest(database, named)
 
 
 @click.command()
@@ -93,8 +102,18 @@ def resume(**given: Any) -> None:
         since = database.write(partial(pauses.resume, kind=kind, name=name, actor=who))
         state = "not paused" if since is None else f"resumed; it was paused since {render.instant(since)}"
         render.done(f"{words(kind, name)}: {state}")
+    _suggest(database, named)
     for left in database.read(pauses.listed):
         click.echo(f"still paused: {words(left.kind, left.name)}{_since(left)}")
+
+
+def _suggest(database: Database, named: list[tuple[Kind, str]]) -> None:
+    """A name that is not known may be one to come, so it is paused; it may also be mistyped."""
+    types, hosts = ([name for kind, name in named if kind == wanted] for wanted in ("type", "host"))
+    if types:
+        known.suggest_type(types, database.read(known.types_of))
+    if hosts:
+        known.suggest_host(hosts, database.read(known.hosts_of))
 
 
 def _named(types: tuple[str, ...], hosts: tuple[str, ...], everything: bool) -> Iterator[tuple[Kind, str]]:

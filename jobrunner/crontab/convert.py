@@ -7,6 +7,7 @@ input, no time limit, one attempt, and runs that may overlap. A person can remov
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from jobrunner.crontab.descriptions import descriptions
@@ -29,8 +30,8 @@ _HINTS = (
 _NOT_FOR_JOBS = frozenset(("CRON_TZ", "LOGNAME"))
 
 
-def take_over(crontab: Crontab, host: Host) -> Takeover:
-    """Convert every line of the crontab."""
+def take_over(crontab: Crontab, host: Host, progress: Callable[[int], None] = lambda _: None) -> Takeover:
+    """Convert every line of the crontab. ``progress`` is called with how many more lines are done."""
     described = descriptions(crontab)
     converter = _Converter(host)
     for line in crontab.lines:
@@ -40,6 +41,7 @@ def take_over(crontab: Crontab, host: Host) -> Takeover:
             converter.entry(line, described[line.number][0] if line.number in described else None)
         elif isinstance(line, Unreadable):
             converter.refuse(line.number, line.reason)
+        progress(1)
     jobs = name_jobs(converter.jobs)
     names = {job.line: job.name for job in jobs}
     remarks = [replace(each, text=f"{names.get(each.line, '')}{each.text}") for each in converter.remarks]

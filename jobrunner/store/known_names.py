@@ -1,9 +1,10 @@
-"""The names of job types and schedules that the database knows. Expects a read transaction."""
+"""The names of job types, schedules and hosts that the database knows. Expects a read transaction."""
 
 from __future__ import annotations
 
 from sqlalchemy import literal_column, select, union
 
+from jobrunner.store import findings
 from jobrunner.store.connection import Connection
 from jobrunner.store.schema import job_definitions, job_limits, job_tallies, job_totals
 from jobrunner.store.schema import job_types as limited_types
@@ -19,9 +20,18 @@ _SCHEDULES = select(job_definitions.c.name).where(job_definitions.c.removed_at.i
 
 
 def job_types(connection: Connection) -> list[str]:
-    """The types of runs that wait or have ended, and of schedules. It reads no table of runs as a whole."""
+    """The types of runs that wait or have ended, of schedules, and those that ticks can run.
+
+    It reads no table of runs as a whole.
+    """
     waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
-    return sorted({*connection.execute(_TYPES).scalars(), *waiting})
+    reported = [name for row in connection.execute(Prepared("findings.known_types")) for name in row.can_run]
+    return sorted({*connection.execute(_TYPES).scalars(), *waiting, *reported})
+
+
+def hosts(connection: Connection) -> list[str]:
+    """The hosts whose ticks have used the database."""
+    return [tick.host for tick in findings.last_ticks(connection)]
 
 
 def schedules(connection: Connection) -> list[str]:

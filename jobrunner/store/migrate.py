@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from sqlalchemy import Connection as EngineConnection
 from sqlalchemy import NullPool, create_engine, exc, func, select
@@ -27,22 +27,24 @@ from jobrunner.store.repair import Inventory, pieces_of
 from jobrunner.store.schema import job_runs
 from jobrunner.store.versions import SCHEMA_REVISION, VERSION_TABLE
 
+_Progress: TypeAlias = Callable[[int, int], None]
 _MIGRATED = "migrated"
 _SCHEMAS_OF_NAME = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = %(schema)s"
 
 
-def migrate(database: Database) -> list[str]:
+def migrate(database: Database, progress: _Progress = lambda _, __: None) -> list[str]:
     """Migrate the database to this code's schema. Creates a missing SQLite file. Returns what changed, in words.
 
     Any number of migrations may run at once: one does the work, and the others wait and find it done. What another
     tool has dropped is created again, unless it held rows. Raises JobrunnerError for what cannot be created again, and
-    for a table or view of one of our names that is not ours.
+    for a table or view of one of our names that is not ours. ``progress`` is called with how many more of the missing
+    pieces are made, and of how many.
     """
     if database.location.is_missing():
         return [_MIGRATED] if create_file(database) else []
     with _reported_in_one_line(database):
         _set_wal(database)
-        return database.write(lambda connection: _upgrade(connection, database.location))
+        return database.write(lambda connection: _upgrade(connection, database.location, progress))
 
 
 def migrate_in(transaction: Transaction) -> bool:
@@ -116,7 +118,7 @@ def migration_sql(location: Location) -> str:
     return output.getvalue()
 
 
-def _upgrade(connection: Connection, location: Location) -> list[str]:
+def _upgrade(connection: Connection, location: Location, progress: _Progress = lambda _, __: None) -> list[str]:
     if connection.database == "sqlite":
         check_version()
     with engine_on(connection) as engine:
@@ -134,7 +136,7 @@ def _upgrade(connection: Connection, location: Location) -> list[str]:
             found = inventory(connection, location)
         found.check_names()
         found.check_is_complete()
-        mended = [f"created again: {', '.join(names)}"] if (names := found.mend()) else []
+        mended = [f"created again: {', '.join(names)}"] if (names := found.mend(progress)) else []
         if before == 0:
             _run("stamp", "head", connection.schema, connection=engine)
     return mended if before == SCHEMA_REVISION else [_MIGRATED, *mended]

@@ -6,7 +6,7 @@ Another tool on the same database may have dropped it, such as a migration tool 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobrunner.errors import JobrunnerError
@@ -127,10 +127,14 @@ class Inventory:
         """What is missing or different, but for the tables."""
         return [piece for piece in self._pieces if piece.kind != "table" and not self._is_right(piece)]
 
-    def mend(self) -> list[str]:
-        """Create again what is missing or different, but for the tables. Returns the names of all that."""
+    def mend(self, progress: Callable[[int, int], None]) -> list[str]:
+        """Create again what is missing or different, but for the tables. Returns the names of all that.
+
+        ``progress`` is called with how many more are made, and of how many: on a large table an index takes its time.
+        """
         wrong = self.wrong()
-        for piece in wrong:
+        for number, piece in enumerate(wrong):
+            progress(min(number, 1), len(wrong))
             self._create(piece)
         return [f"the row of {piece.name}" if piece.kind == "into" else piece.name for piece in wrong]
 

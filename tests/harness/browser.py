@@ -19,7 +19,10 @@ from harness.debian import NoProgram, find
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, Response
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
+    "--host-resolver-rules=MAP *.example 127.0.0.1",
+)
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # What the policy of a page has forbidden becomes a message of the console, too.
 TELLS_OF_THE_POLICY = """

@@ -33,7 +33,10 @@ folder=$1 && shift
 mount --bind "$folder/etc" /etc
 mount --bind "$folder/spool" /var/spool
 mount --bind "$folder/sbin" /usr/sbin
+# The folders of the tests may lie there.
+case $folder in /dev/shm/*) kept=/dev/shm/$(echo "$folder" | cut -d/ -f4) && cd "$kept" ;; *) kept= ;; esac
 mount -t tmpfs tmpfs /dev/shm
+test -z "$kept" || { mkdir "$kept" && mount --no-canonicalize --bind . "$kept"; }
 mount --rbind /run "$folder/run"
 mount -t tmpfs tmpfs /run
 for entry in "$folder"/run/*; do

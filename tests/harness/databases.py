@@ -5,6 +5,7 @@ whatever an earlier test left behind, changed in the schema or set. To copy and
 to drop costs some 15 ms on PostgreSQL, less than a TRUNCATE of all tables, and 1 ms on SQLite.
 """
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -19,7 +20,7 @@ from psycopg import sql
 
 from harness.commands import COMMAND, clean_environment
 from harness.database import Database, PostgresDatabase, SQLiteDatabase
-from harness.postgres import Access, Server, or_fail
+from harness.postgres import Access, Server, data_place, or_fail
 
 sqlite_only = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 postgresql_only = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -101,6 +102,11 @@ def migrate(url: str) -> None:
             pytest.fail(f"there is no command {COMMAND}: run `make install`", pytrace=False)
     if done.returncode != 0:
         pytest.fail(f"`jobrunner migrate` exited {done.returncode}:\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def pytest_configure() -> None:
+    # Where pytest makes the folders of the tests. SQLite commits to a disk in ten times the time.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(data_place(Path(tempfile.gettempdir()))))
 
 
 @pytest.fixture(scope="session")

@@ -90,11 +90,12 @@ def distributions(session_folder: Path) -> Distributions:
         checkout = folder / "checkout"
         copy_checkout(checkout)
         build = [sys.executable, "-m", "build"]
-        run([*build, "--outdir", folder / "from checkout", "--sdist", "--wheel", checkout], folder)
+        run([*build, "--outdir", folder / "from checkout", "--wheel", checkout], folder)
+        # The sdist, and the wheel of it.
         run([*build, "--outdir", folder / "from sdist", checkout], folder)
 
     made = once(session_folder / "distributions", make)
-    (sdist,) = made.glob("from checkout/*.tar.gz")
+    (sdist,) = made.glob("from sdist/*.tar.gz")
     (wheel,) = made.glob("from checkout/*.whl")
     (wheel_of_sdist,) = made.glob("from sdist/*.whl")
     return Distributions(made / "checkout", sdist, wheel, wheel_of_sdist)

@@ -39,7 +39,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = {*others_than_the_sample(items), *on_the_other_database(items)}
+    elsewhere = set(on_the_other_database(items))
+    left_out = elsewhere.union(others_than_the_sample([item for item in items if item not in elsewhere]))
     if config.getoption("--long"):
         kept = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("either_database")]
     elif len(items) == 1:

@@ -16,17 +16,19 @@ def marked_processes(marks: list[bytes]) -> list[int]:
     The environment of a process is what it was started with, so a mark is inherited by all that descends from a
     command, also by what changed its session or lost its parents.
     """
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        pid = int(entry.name)
-        if pid == os.getpid():
-            continue
-        with contextlib.suppress(OSError):
-            place = os.readlink(entry / "cwd").encode() + b"/"
-            environment = (entry / "environ").read_bytes()  # empty for a zombie, which is no longer at work
-            if environment and any(mark in environment or mark in place for mark in marks):
-                found.append(pid)
-    return sorted(found)
+    others = (int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid())
+    return sorted(pid for pid in others if carries(pid, marks))
+
+
+def carries(pid: int, marks: list[bytes]) -> bool:
+    # Without pathlib, which takes longer than the kernel: each test asks for all processes of the machine.
+    try:
+        place = os.readlink(f"/proc/{pid}/cwd").encode() + b"/"
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            environment = file.readall()  # empty for a zombie, which is no longer at work
+    except OSError:
+        return False
+    return bool(environment) and any(mark in environment or mark in place for mark in marks)
 
 
 def command_line(pid: int) -> str:

@@ -8,6 +8,7 @@ from jobrunner import clock
 from jobrunner.children.supervisor import Supervisor
 from jobrunner.errors import UsageError
 from jobrunner.model import Policy
+from jobrunner.text import nearest
 from jobrunner.worker.context import TickContext
 from jobrunner.worker.hand import Hand
 from jobrunner.worker.pools.commands import CommandPool
@@ -103,7 +104,9 @@ class Pools:
         known = {*self._config.commands, *handlers}
         for name in self._types or ():
             if name not in known:
-                self.refusal = UsageError(f"--types: this host has no handler for {name!r}")
+                near = nearest(name, known)
+                meant = "" if near is None else f"; did you mean {near!r}?"
+                self.refusal = UsageError(f"--types: this host has no handler for {name!r}{meant}")
 
     def _is_wanted(self, job_type: str) -> bool:
         return self._types is None or job_type in self._types
