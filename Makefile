@@ -16,7 +16,7 @@ INPUTS := pyproject.toml scripts/bootstrap.py
 # An environment whose Python was upgraded away is made anew.
 INPUTS += $(shell test -x $(VENV)/bin/python || echo broken)
 
-.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs statements
+.PHONY: broken shape help install demo test test-long test-pythons mutants lint check clean format bench bench-peers bench-full bench-readme docs screenshots statements
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -73,6 +73,9 @@ statements: $(INSTALLED)-test ## Compile the statements of a tick for both datab
 docs: $(INSTALLED)-test ## Write docs/cli.md, docs/json.md and docs/schemas from the commands
 	@$(VENV)/bin/python scripts/cli_page.py
 	@$(VENV)/bin/python scripts/json_schemas.py
+
+screenshots: $(INSTALLED)-test ## Take the pictures of the page for the documentation; all pages: ARGS=FOLDER
+	@$(VENV)/bin/python scripts/screenshots.py $(ARGS)
 
 format: $(INSTALLED)-lint ## Rewrite the sources in the project's style
 	@$(VENV)/bin/ruff check --quiet --fix-only .

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -27,36 +27,42 @@ IMAGES = ROOT / "docs" / "images"
 JOBRUNNER = Path(sys.executable).with_name("jobrunner")
 SCHEDULE = urlencode({"name": "sales of the day"})
 PAGES = ("", "runs", "errors", "types", "schedules", f"schedule?{SCHEDULE}", "hosts", "effects", "audit")
-# The pages of the documentation, and the height of their pictures.
+# The pages of the documentation, the height of their pictures, and their scheme.
 SHOWN = {
-    "now": ("", 760),
-    "run": ("runs/{dead}", 900),
-    "types": ("types", 520),
-    "schedule": (f"schedule?{SCHEDULE}", 620),
+    "now": ("", 640, "light"),
+    "run": ("runs/{dead}", 900, "dark"),
+    "types": ("types", 500, "light"),
+    "schedule": (f"schedule?{SCHEDULE}", 620, "light"),
 }
 
 
-def take(browser: Browser, link: str, runs: dict[str, int], folder: Path | None) -> None:
-    context = browser.new_context(viewport={"width": 1200, "height": 800}, locale="en")
-    page = context.new_page()
-    page.goto(link)
-    home = page.url
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        if folder is None:
-            for name, (path, height) in SHOWN.items():
-                page.set_viewport_size({"width": 1200, "height": height})
-                page.goto(home + path.format(**runs))
-                page.screenshot(path=IMAGES / f"{name}-{scheme}.png")
-            continue
-        for path in (*PAGES, *(f"runs/{run_id}" for run_id in runs.values())):
-            page.goto(home + path)
-            name = re.sub(r"\W+", "-", path) or "now"
+def take_all(page: Page, home: str, runs: dict[str, int], folder: Path) -> None:
+    """Each page as a whole, in light, in dark and on a telephone."""
+    for path in (*PAGES, *(f"runs/{run_id}" for run_id in runs.values())):
+        page.goto(home + path)
+        name = re.sub(r"\W+", "-", path) or "now"
+        for scheme, width in (("light", 1200), ("dark", 1200), ("small", 360)):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            page.set_viewport_size({"width": width, "height": 800})
             page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
-            if scheme == "light":
-                page.set_viewport_size({"width": 360, "height": 800})
-                page.screenshot(path=folder / f"{name}-small.png", full_page=True)
-                page.set_viewport_size({"width": 1200, "height": 800})
+
+
+def take_some(page: Page, home: str, runs: dict[str, int]) -> None:
+    """What the documentation shows: the first screen of a few pages."""
+    for name, (path, height, scheme) in SHOWN.items():
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.set_viewport_size({"width": 1200, "height": height})
+        page.goto(home + path.format(**runs))
+        page.screenshot(path=IMAGES / f"{name}.png")
+
+
+def take(browser: Browser, link: str, runs: dict[str, int], folder: Path | None) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    if folder is None:
+        take_some(page, page.url, runs)
+    else:
+        take_all(page, page.url, runs, folder)
 
 
 def main() -> None:
@@ -64,7 +70,7 @@ def main() -> None:
     (folder or IMAGES).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         database = SQLiteDatabase(Path(scratch) / "shop.db")
-        environment = {**os.environ, "JOBRUNNER_DATABASE_URL": database.url, "USER": "ada"}
+        environment = {**os.environ, "JOBRUNNER_DATABASE_URL": database.url, "LOGNAME": "ada"}
         subprocess.run([JOBRUNNER, "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
         runs = plant_a_day(database)
         command = [JOBRUNNER, "web", "--port", "0"]

@@ -21,9 +21,14 @@ from harness import (
 )
 from harness.commands import COMMAND
 from harness.handlers_rows import queue
+from harness.statements import before_statements
 from jobrunner.admin.doctor import files
+from jobrunner.admin.doctor.examine import _read as read_database
 from jobrunner.admin.doctor.settings import _masked
 from jobrunner.crontab.finding import Call, call_of, tick_lines
+from jobrunner.settings import config
+from jobrunner.store.database import Database as Store
+from jobrunner.store.location import locate
 
 Check = dict[str, Any]
 
@@ -195,6 +200,50 @@ def test_doctor_finds_a_planted_cause(clinic: Clinic, cause: str) -> None:
         assert "CREATE VIEW job_dead" in check["remedy"]
         clinic.jobrunner("migrate")
         assert clinic.wrong("--no-crontab") == []
+
+
+def test_doctor_sends_no_statement_more_and_counts_no_further_beside_a_long_queue(
+    jobrunner: Commands, database: Database
+) -> None:
+    """A count of the whole queue, or a look at each run, would take longer than its two seconds."""
+    with closing(Store(locate(database.url), patience=timedelta(seconds=20))) as store:
+
+        def look() -> tuple[int, dict[str, int]]:
+            statements: list[str] = []
+            with before_statements(store, lambda _, text, __: statements.append(text)):
+                needed = store.read(lambda connection: read_database(connection, config.load({})))[2]
+            return len(statements), dict(needed.waiting or {})
+
+        queue(database, "gone")
+        few, waiting = look()
+        assert (waiting, few <= 30) == ({"gone": 1}, True)
+        database.execute(
+            "INSERT INTO job_runs (job_type, payload, status, priority, run_at, created_at, updated_at)"
+            " WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 10100)"
+            " SELECT job_type, payload, status, priority, run_at, created_at, updated_at FROM job_runs CROSS JOIN many"
+        )
+        assert look() == (few, {"gone": 10_000})
+    found = jobrunner("doctor", "--json", "--no-crontab", check=False).json()["checks"]
+    assert [each["found"] for each in found if each["name"] == "waiting runs"] == [
+        "types that this host does not know: 10000+ of gone"
+    ]
+
+
+@pytest.mark.either_database
+def test_doctor_and_health_judge_clocks_and_ticks_by_the_same_thresholds(clinic: Clinic) -> None:
+    minutes = timedelta(minutes=5)
+    for check, finding, setting, at in (
+        ("clock", "clock_skew", "JOBRUNNER_HEALTH_CLOCK_SKEW", minutes),
+        ("last tick", "ticks_stopped", "JOBRUNNER_HEALTH_TICK_AGE", -minutes),
+    ):
+        clinic.database.execute("UPDATE job_ticks SET started_at = ?", [clinic.database.now() + at])
+        for threshold, is_told in (("1m", True), ("1h", False)):
+            env = {setting: threshold}
+            _, checks = clinic.examine("--no-crontab", **env)
+            (verdict,) = [each["verdict"] for each in checks if each["name"] == check]
+            found = clinic.jobrunner("health", "--json", env=env, check=False).json()["findings"]
+            told = (verdict == "wrong", finding in [each["name"] for each in found])
+            assert told == (is_told, is_told), (check, threshold)
 
 
 @sqlite_only

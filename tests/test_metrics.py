@@ -18,6 +18,7 @@ from harness import Commands, Database, pages
 from harness.at_work import running
 from harness.invariants import insert_runs
 from harness.planted import HOUR, MINUTE, insert_ticks
+from harness.statements import before_statements
 from jobrunner.lifecycle import Outcome
 from jobrunner.settings import config
 from jobrunner.store.database import Database as Store
@@ -195,6 +196,29 @@ def test_a_file_that_cannot_be_written_fails_no_tick(jobrunner: Commands, tmp_pa
     done = jobrunner("metrics", "--output", str(tmp_path / "missing" / "x.prom"), check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert "missing" in done.stderr
+
+
+def test_metrics_send_one_statement_more_for_each_type_that_waits_and_none_for_more_runs(
+    database: Database, store: Store
+) -> None:
+    """So a tick pays for its file by the number of its types, whatever the history and the queue."""
+
+    def sent() -> int:
+        statements: list[str] = []
+        with before_statements(store, lambda _, text, __: statements.append(text)):
+            metrics.everything(store)
+        return len(statements)
+
+    insert_runs(database, 1, "one")
+    insert_ticks(database, "alpha")
+    end(database, 1)
+    few = sent()
+    insert_runs(database, 30, "one")
+    end(database, 30)
+    assert sent() == few
+    for number in range(5):
+        insert_runs(database, 3, f"other-{number}")
+    assert sent() == few + 5
 
 
 def test_no_code_of_the_package_imports_the_library_of_prometheus() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import App, Commands, Database
+from harness import App, Commands, Database, wait_for
 from harness.handlers_rows import queue
 from harness.receivers import Web, web_server
 
@@ -119,8 +119,8 @@ def test_tick_pings_at_its_end_idle_or_not_and_fails_with_its_problem(
     assert b"nothing_of_that_name" in web.requests[3].body
 
 
-@pytest.mark.parametrize("behave", ["hang", "reset"])
-def test_monitor_that_hangs_or_resets_delays_no_run_by_ten_milliseconds(
+@pytest.mark.parametrize("behave", ["hang", "reset", "late 500"])
+def test_monitor_that_hangs_resets_or_answers_500_much_later_delays_no_run_by_ten_milliseconds(
     jobrunner: Commands, app: App, database: Database, web: Web, behave: str
 ) -> None:
     app.path("jobrunner.toml").write_text(CONFIG + '\n[notify]\ngive_up_after = "1s"\n')
@@ -142,6 +142,11 @@ def test_monitor_that_hangs_or_resets_delays_no_run_by_ten_milliseconds(
     else:
         pytest.fail("runs waited for their monitor")
     assert web.requests
+    if behave == "late 500":
+        # After half a minute, or whenever: its tick has ended long before.
+        assert web.answers == 0
+        web.ended.set()
+        wait_for(lambda: web.answers > 0, 20, "the late answer")
     assert database.value("SELECT count(*) FROM job_runs WHERE status <> 'succeeded'") == 0
 
 

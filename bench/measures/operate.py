@@ -195,10 +195,15 @@ def _history(stage: Stage, database: str, count: int) -> Queue:
     """A database with so many finished runs, made once."""
     name = f"operate_{count}"
     if stage.has(database, name):
-        return stage.queue(database, name, cleared=False)
+        queue = stage.queue(database, name, cleared=False)
+        # A full run takes longer than an hour, and a tick would begin to prune the history.
+        queue.database.execute("UPDATE job_state SET pruned_at = ?", [queue.database.now()])
+        return queue
     queue = stage.queue(database, name)
     for before in range(0, count, _AT_ONCE):
         _add_finished(queue, count - before, min(_AT_ONCE, count - before))
+    # Ticks have counted these attempts long ago.
+    queue.database.execute("UPDATE job_state SET counted_to = (SELECT coalesce(max(id), 0) FROM job_attempts)")
     now = queue.database.now()
     queue.database.execute(
         f"INSERT INTO job_runs ({_RUN}) SELECT 'report', '{{}}', 'queued', 0, ?, ?, ?"

@@ -41,6 +41,8 @@ def apply(dry_run: bool, check: bool, gone: Source | None, as_json: bool) -> Non
 
     Exit status 1: everything is written, but a schedule makes no runs for now, because a run of its previous job type
     is unfinished and this host does not know that type.
+
+    Example: jobrunner apply --dry-run
     """
     config = environment.load()
     wanted, policies = _declared(config, gone)

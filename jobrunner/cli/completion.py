@@ -16,6 +16,8 @@ def completion(context: click.Context, shell: str) -> None:
     bash:  eval "$(jobrunner completion bash)"    in ~/.bashrc
     zsh:   eval "$(jobrunner completion zsh)"     in ~/.zshrc, after compinit
     fish:  jobrunner completion fish > ~/.config/fish/completions/jobrunner.fish
+
+    Example: jobrunner completion bash
     """
     root = context.find_root()
     found = get_completion_class(shell)

@@ -41,6 +41,8 @@ def dev(modules: tuple[str, ...]) -> None:
     Each tick imports the code anew. When a .py or .toml file of the application changes, the ticks at work are stopped,
     and their runs begin again with the new code. MODULE: modules that hold handlers, in the current folder, in place
     of JOBRUNNER_IMPORT and JOBRUNNER_APP_DIR.
+
+    Example: jobrunner dev app.jobs
     """
     if modules:
         os.environ["JOBRUNNER_IMPORT"] = ",".join(modules)

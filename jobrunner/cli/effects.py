@@ -25,7 +25,10 @@ def effects() -> None:
 @effects.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(as_json: bool) -> None:
-    """List the effects of which it is not known whether they were applied."""
+    """List the effects of which it is not known whether they were applied.
+
+    Example: jobrunner effects list
+    """
     database = session.open_database(environment.load())
     found = database.read(uncertain.listed)
     if as_json:
@@ -56,6 +59,8 @@ def settle(key: str, applied: bool | None, outcome: str | None) -> None:
 
     With --applied it is never called again, and later calls get the outcome. With --not-applied the key is
     free again, and the next attempt calls. Both are recorded with your name.
+
+    Example: jobrunner effects settle invoice-812 --applied
     """
     if applied is None:
         raise UsageError("say what became of it: --applied or --not-applied")

@@ -99,6 +99,8 @@ def enqueue(
 
     With a --key that is taken, it prints the id of the run that has it, or does what --if-taken says. When as many runs
     of the type wait as its max_waiting allows, the exit code is 1; with when_full "drop" nothing is printed.
+
+    Example: jobrunner enqueue greet --payload '{"name": "Ada"}' --run-at +10m
     """
     config = environment.load()
     options["idempotency_key"] = options.pop("key")
@@ -132,7 +134,10 @@ def enqueue(
     "--json", "as_json", is_flag=True, help="Print a JSON object with all columns, attempt_log and event_log."
 )
 def show(run_id: int, as_json: bool) -> None:
-    """Show one run: its columns, each attempt with its error and output, and who changed it."""
+    """Show one run: its columns, each attempt with its error and output, and who changed it.
+
+    Example: jobrunner show 17
+    """
     config = environment.load()
     database = session.open_database(config)
 

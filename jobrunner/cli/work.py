@@ -47,6 +47,8 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 
     With --linger it listens for new runs, whatever the batch and the budget, until the next tick of the same host and
     types has taken over: a run that is enqueued meanwhile starts at once.
+
+    Example: jobrunner tick --linger
     """
     from jobrunner.worker.tick import tick as run_tick
 
@@ -78,7 +80,10 @@ def tick(verbose: bool, log_file: Path | None, types: str | None, **flags: Any) 
 )
 @click.option("--delete-data", is_flag=True, help="With --to: agree to the loss of data.")
 def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
-    """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once."""
+    """Create the tables, or bring them to this version. It is safe at every deploy, and from many hosts at once.
+
+    Example: jobrunner migrate
+    """
     from jobrunner.store import migrate as migrations
 
     if sql and version is not None:
@@ -103,7 +108,10 @@ def migrate(sql: bool, version: int | None, delete_data: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def jobs(as_json: bool) -> None:
-    """List the job types that this host can run, with their policies."""
+    """List the job types that this host can run, with their policies.
+
+    Example: jobrunner jobs
+    """
     config = environment.load()
     found = session.policies(config)
     if as_json:

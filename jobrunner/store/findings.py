@@ -19,7 +19,8 @@ PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
 MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
-_CLOCK_STEP = timedelta(minutes=1)
+CLOCK_STEP = timedelta(minutes=1)
+"""A clock may step back a little. The slots in that time have been handled already."""
 _HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
 _DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
 _UNCERTAIN_EFFECTS, _KNOWN_TYPES = Prepared("findings.uncertain_effects"), Prepared("findings.known_types")
@@ -158,7 +159,7 @@ def facts(connection: Connection, limits: Limits) -> Facts:
         dead=[DeadType(**row) for row in rows(_DEAD, since=-PERIOD)],
         expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
         uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
-        broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=_CLOCK_STEP)],
+        broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=CLOCK_STEP)],
         pauses=[OldPause(**row) for row in rows(_OLD_PAUSES, before=-limits.paused_for)],
         known=[KnownTypes(row["host"], _can_run(row)) for row in rows(_KNOWN_TYPES)],
     )
@@ -172,6 +173,12 @@ def _can_run(row: dict[str, Any]) -> frozenset[str]:
 def last_ticks(connection: Connection) -> list[HostTick]:
     """The last tick of each host."""
     return [HostTick(**row._asdict()) for row in connection.execute(_HOSTS)]
+
+
+def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
+    """How many runs of each type wait, due or not. Up to ``most`` are counted."""
+    types, count = connection.execute(Prepared("findings.waiting_types")).scalars(), Prepared("backpressure.count")
+    return {each: connection.execute(count, {"of_type": each, "limit": most}).scalar_one() for each in types}
 
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from jobrunner.store.connection import Connection
+from jobrunner.store.findings import CLOCK_STEP
 from jobrunner.store.records import ReadDefinition
 from jobrunner.store.statement import Prepared
 from jobrunner.text import iso_instant
-
-# A clock may step back a little. The slots in that time have been handled already.
-_STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Former:
 
 def is_ahead(watermark: datetime, at: datetime) -> bool:
     """Whether future slots count as handled, because a clock was ahead when a tick expanded the schedule."""
-    return watermark - at > _STEP
+    return watermark - at > CLOCK_STEP
 
 
 def problem_of(row: ReadDefinition, former: Mapping[int, Former]) -> str | None:

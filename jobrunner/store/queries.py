@@ -11,7 +11,7 @@ from sqlalchemy import select
 from jobrunner.lifecycle import CLAIMABLE
 from jobrunner.store.audit import BULK_ACTIONS
 from jobrunner.store.connection import Connection
-from jobrunner.store.explain.queue import limit_in_the_way
+from jobrunner.store.explain.queue import limit_in_the_way, place_of
 from jobrunner.store.records import columns_of, read
 from jobrunner.store.schema import job_attempts, job_events, job_parents, job_runs
 from jobrunner.store.statement import Row
@@ -126,7 +126,7 @@ def _waits_for(connection: Connection, run: Row) -> str | None:
     if not run.gate or run.status not in CLAIMABLE:
         return None
     if run.gate != "after":
-        limit = limit_in_the_way(connection, run)
+        limit = limit_in_the_way(connection, run, place_of(connection, run))
         return None if limit is None else limit.sentence
     parents = select(job_parents.c.parent_id).where(job_parents.c.run_id == run.id).order_by(job_parents.c.parent_id)
     return "the end of run " + ", ".join(map(str, connection.execute(parents.limit(10)).scalars()))

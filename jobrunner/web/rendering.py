@@ -56,6 +56,7 @@ def _environment() -> Environment:
         "instant": lambda value: value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S"),
         "since": since,
         "pretty": pretty,
+        "compact": compact,
         "tail": tail,
         "seconds": seconds,
         "local": lambda value: f"{value:%a %Y-%m-%d %H:%M %Z}",
@@ -96,6 +97,11 @@ def _short(duration: timedelta) -> str:
 def pretty(value: object) -> str:
     """A value as JSON for people: all digits of a number, and other alphabets as they are."""
     return json.dumps(value, default=plain, indent=2, ensure_ascii=False)
+
+
+def compact(value: object) -> str:
+    """The same on one line, for a cell of a table."""
+    return json.dumps(value, default=plain, ensure_ascii=False)
 
 
 def tail(text: str) -> str:

@@ -304,6 +304,7 @@ PEOPLE = {
             "explain.hosts.look",
             "explain.queue.forecast",
             "explain.queue.limit_in_the_way",
+            "explain.queue.place_of",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
         ),
@@ -316,6 +317,7 @@ PEOPLE = {
     "tallies.count_attempts_of": "what prune calls",
     "tallies.now": "the clock, no table",
     **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
+    "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",
     **dict.fromkeys(
         ("tallies.totals", "tallies.since"), "a person's command: reads the tallies of a period, and no runs"

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -31,12 +31,13 @@ class Request:
 
 
 class Web:
-    """A web server. ``behave`` is a status to answer with, "hang" or "reset"."""
+    """A web server. ``behave`` is a status to answer with, "hang", "reset", or "late 500": a 500 after ``ended``."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.behave: int | str = 200
         self.ended = threading.Event()
+        self.answers = 0
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,14 +48,23 @@ class Web:
                 if behave == "hang":
                     web.ended.wait(60)
                     self.close_connection = True
+                elif behave == "late 500":
+                    web.ended.wait(60)
+                    # The sender may have given up long ago.
+                    with suppress(OSError):
+                        self._answer(500)
+                    web.answers += 1
                 elif behave == "reset":
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                     self.close_connection = True
                 else:
-                    self.send_response(int(behave))
-                    self.send_header("Content-Length", "2")
-                    self.end_headers()
-                    self.wfile.write(b"OK")
+                    self._answer(int(behave))
+
+            def _answer(self, status: int) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"OK")
 
             def log_message(self, *_: Any) -> None:
                 """Keep the test's output clean."""

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from harness.database import Database
+from jobrunner.schedules.recurrence import Recurrence
 
 HOSTS = ("web-1", "web-2", "batch-1")
 TYPES = {
@@ -61,7 +62,7 @@ def plant_a_day(database: Database) -> dict[str, int]:
             age = timedelta(hours=23.5) * (number + chance.random()) / count
             started, took = now - age - timedelta(minutes=3), timedelta(seconds=seconds * (0.5 + chance.random()))
             is_bad = job_type == "billing.charge_card" and number % 6 == 0
-            error = ERRORS[1 if number % 12 else 2] if is_bad else (None, None)
+            error = ERRORS[2 if number % 12 else 1] if is_bad else (None, None)
             status = "dead" if is_bad else "succeeded"
             created = started - timedelta(seconds=chance.random() * 20)
             runs.append(
@@ -114,7 +115,7 @@ def run_row(job_type: str, status: str, created: Any, payload: dict[str, Any], *
 def attempt_row(
     run_id: int, number: int, outcome: str, status: str, due: Any, start: Any, end: Any, kind: Any, error: Any
 ) -> dict[str, Any]:
-    failed = {"traceback": TRACEBACK, "output": OUTPUT} if kind else {"traceback": None, "output": None}
+    told = {"traceback": TRACEBACK if kind == ERRORS[1][0] else None, "output": OUTPUT if kind else None}
     return {
         "run_id": run_id,
         "sequence": number,
@@ -129,7 +130,7 @@ def attempt_row(
         "outcome": outcome,
         "error_type": kind,
         "error": error,
-        **failed,
+        **told,
     }
 
 
@@ -145,7 +146,7 @@ def plant_schedules(database: Database) -> dict[str, int]:
             "source": "code",
             "description": "What the manager reads at breakfast." if "sales" in name else None,
             "last_slot_at": now - timedelta(minutes=5),
-            "next_run_at": now + timedelta(minutes=10),
+            "next_run_at": Recurrence.parse(schedule, zone).next_after(now),
             "created_at": now - timedelta(days=90),
             "updated_at": now - timedelta(days=9),
             "paused_at": now - timedelta(hours=7) if name == "close the month" else None,

@@ -18,7 +18,6 @@ from jobrunner.store.inspection import Server, Session, StoredFile, TableSize
 from jobrunner.store.location import Location
 from jobrunner.store.versions import SCHEMA_REVISION
 
-_SKEW, _LARGE_SKEW = timedelta(seconds=5), timedelta(minutes=1)
 _IDLE_SECONDS, _LONG_IDLE_SECONDS = 2.0, 60.0
 _LONG_SECONDS = 600.0
 _MANY_DEAD, _DEAD_SHARE = 100_000, 0.5
@@ -92,26 +91,25 @@ def schema(database: Database) -> tuple[bool, Check]:
     return True, wrong("schema", found, f"{remedy}, which runs:\n{statements.replace('jobrunner_schema.', '')}")
 
 
-def clocks(connection: Connection) -> Check:
-    """The difference between the database's clock and this host's."""
+def clocks(connection: Connection, most: timedelta) -> Check:
+    """The difference between the database's clock and this host's, which may be ``most``, as for ``health``."""
     before = clock.utc_now()
     theirs = inspection.clock(connection)
     ours = before + (clock.utc_now() - before) / 2
     skew = abs(theirs - ours)
     newest = max((tick.started_at for tick in inspection.last_ticks(connection)), default=theirs)
-    if newest - theirs > _LARGE_SKEW:
+    if newest - theirs > most:
         return wrong(
             "clock",
             f"the last tick began {format_duration(newest - theirs)} after the database's present: a clock was ahead",
             "set the database's clock right; then, for each schedule that status shows as ahead:"
             " jobrunner schedule resume NAME --from now",
         )
-    if skew < _SKEW:
+    if skew <= most:
         return ok("clock", f"this host and the database differ by {skew.total_seconds():.1f} s")
     direction = "behind" if theirs > ours else "ahead of"
     found = f"this host is {format_duration(timedelta(seconds=round(skew.total_seconds())))} {direction} the database"
-    kind = wrong if skew >= _LARGE_SKEW else warning
-    return kind("clock", found, "set both by NTP: cron starts ticks by this host's clock, slots are due by the other")
+    return wrong("clock", found, "set both by NTP: cron starts ticks by this host's clock, slots are due by the other")
 
 
 def storage(connection: Connection) -> list[Check]:

@@ -15,7 +15,7 @@ from jobrunner.admin.doctor.settings import EnvFile, Setting
 from jobrunner.crontab.host import crons_timezone
 from jobrunner.errors import DatabaseUnavailable, UsageError
 from jobrunner.settings.config import Config
-from jobrunner.store import definitions, inspection, overview
+from jobrunner.store import definitions, findings, inspection
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
 
@@ -79,7 +79,7 @@ def examine(patient: Patient, report: Report, *, with_crontab: bool) -> None:
 
 def _in_database(patient: Patient, report: Report) -> tuple[bool, Needed] | None:
     try:
-        checks, is_ticking, needed = patient.database.read(lambda connection: _read(connection, patient.config.host))
+        checks, is_ticking, needed = patient.database.read(lambda connection: _read(connection, patient.config))
     except DatabaseUnavailable as error:
         report.checks.append(wrong("database", str(error), "see who holds it up"))
         return None
@@ -87,13 +87,18 @@ def _in_database(patient: Patient, report: Report) -> tuple[bool, Needed] | None
     return is_ticking, needed
 
 
-def _read(connection: Connection, host: str) -> tuple[list[Check], bool, Needed]:
-    checks = [database.clocks(connection), *database.storage(connection), *database.sessions(connection)]
+def _read(connection: Connection, config: Config) -> tuple[list[Check], bool, Needed]:
+    host, limits = config.host, config.health
+    checks = [
+        database.clocks(connection, limits.clock_skew),
+        *database.storage(connection),
+        *database.sessions(connection),
+    ]
     at, seen = inspection.clock(connection), inspection.last_ticks(connection)
-    tick = ticks.last_tick(host, at, seen)
+    tick = ticks.last_tick(host, at, seen, limits.tick_age)
     needed = Needed(
         definitions.listed(connection),
-        {each.job_type: each.waiting for each in overview.unknown(connection, [])},
+        findings.waiting(connection),
         bool(ticks.others_at_work(host, at, seen)),
     )
     return [*checks, tick], tick.verdict is Verdict.OK, needed

@@ -10,6 +10,7 @@ from jobrunner.admin.doctor.checks import Check, ok, warning, wrong
 from jobrunner.errors import HandlersUnavailable
 from jobrunner.jobs.payload import Payload
 from jobrunner.store.definitions import ListedDefinition
+from jobrunner.store.findings import MOST_COUNTED
 from jobrunner.text import one_line
 
 Discover: TypeAlias = Callable[[Sequence[tuple[str, Payload]]], tuple[Collection[str], Sequence[str | None]]]
@@ -18,7 +19,7 @@ Discover: TypeAlias = Callable[[Sequence[tuple[str, Payload]]], tuple[Collection
 
 @dataclass(frozen=True)
 class Needed:
-    """What the database needs handlers for: its definitions, and the number of waiting runs of each type."""
+    """What the database needs handlers for: its definitions, and the waiting runs of each type (``waiting``)."""
 
     definitions: Sequence[ListedDefinition] = ()
     waiting: Mapping[str, int] | None = None
@@ -73,7 +74,8 @@ def _waiting(known: Collection[str], needed: Needed) -> list[Check]:
     if not unknown:
         return []
     kind = warning if needed.has_other_hosts else wrong
-    listed = ", ".join(f"{count} of {name}" for name, count in sorted(unknown.items()))
+    counts = {name: f"{count}{'+' * (count >= MOST_COUNTED)}" for name, count in unknown.items()}
+    listed = ", ".join(f"{count} of {name}" for name, count in sorted(counts.items()))
     return [
         kind("waiting runs", f"types that this host does not know: {listed}", "set JOBRUNNER_IMPORT to their module")
     ]

@@ -10,13 +10,11 @@ from jobrunner.durations import format_duration
 from jobrunner.store.inspection import LastTick
 from jobrunner.text import iso_instant
 
-_TOO_OLD = timedelta(minutes=3)
-"""Ticks come each minute, and one that lingers writes no row for two."""
 RECENT = timedelta(hours=1)
 
 
-def last_tick(host: str, at: datetime, ticks: Sequence[LastTick]) -> Check:
-    """Whether ticks of this host use this database."""
+def last_tick(host: str, at: datetime, ticks: Sequence[LastTick], too_old: timedelta) -> Check:
+    """Whether ticks of this host use this database. From ``too_old`` on they do not, as for ``health``."""
     name = "last tick"
     own = next((each for each in ticks if each.host == host), None)
     others = others_at_work(host, at, ticks)
@@ -29,7 +27,7 @@ def last_tick(host: str, at: datetime, ticks: Sequence[LastTick]) -> Check:
         return kind(name, f"no tick of this host, {host}, has ever used this database{elsewhere}", remedy)
     age = at - own.started_at
     since = f"{format_duration(max(timedelta(0), timedelta(seconds=round(age.total_seconds()))))} ago"
-    if age > _TOO_OLD:
+    if age >= too_old:
         kind = warning if others else wrong
         began = iso_instant(own.started_at.replace(microsecond=0))
         return kind(name, f"the last one of this host, {host}, began {since} ({began}){elsewhere}", remedy)

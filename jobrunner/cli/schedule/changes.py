@@ -83,7 +83,10 @@ def add(
     paused: bool,
     **policy: Any,
 ) -> None:
-    """Add a schedule: from now on each of its slots yields one run of the job type."""
+    """Add a schedule: from now on each of its slots yields one run of the job type.
+
+    Example: jobrunner schedule add nightly --type send_report --cron '30 2 * * *'
+    """
     config = environment.load()
     given = {"payload": _payload(config, payload), **_given({"description": description, **policy})}
     schedule = Schedule(cron, timezone, name=name, **given)
@@ -113,6 +116,8 @@ def edit(name: str, allow_unknown: bool, **options: Any) -> None:
 
     Slots that are already due still get their runs from the old declaration. The new declaration holds from now on, so
     that no slot fires twice. Waiting runs stay unchanged.
+
+    Example: jobrunner schedule edit nightly --cron '0 3 * * *'
     """
     config = environment.load()
     given = _given(options)
@@ -166,7 +171,10 @@ def _next(changed: Changed) -> str:
 @click.argument("name", shell_complete=known.schedules)
 @options.REASON
 def remove(name: str) -> None:
-    """Remove a schedule. Its runs and its history stay, and slots that are already due still get their runs."""
+    """Remove a schedule. Its runs and its history stay, and slots that are already due still get their runs.
+
+    Example: jobrunner schedule remove nightly
+    """
     who = session.actor()
     config = environment.load()
     session.open_database(config).write(lambda each: edits.remove(each, name, _plan(config), who))
@@ -187,7 +195,10 @@ def _check_one_or_all(name: str | None, every: bool) -> None:
 @_all
 @options.REASON
 def pause(name: str | None, every: bool) -> None:
-    """Pause a schedule: its slots get no runs until it is resumed. Waiting and running runs go on."""
+    """Pause a schedule: its slots get no runs until it is resumed. Waiting and running runs go on.
+
+    Example: jobrunner schedule pause nightly --reason "the printer is away"
+    """
     _check_one_or_all(name, every)
     who = session.actor()
     database = session.open_database(environment.load())
@@ -215,6 +226,8 @@ def resume(name: str | None, every: bool, begin: str | None) -> None:
     With --from now it also repairs a schedule that makes no runs because a host's clock was ahead: its future slots are
     expanded again. `--all --from now` passes over the missed slots of every schedule, paused or not: do this after you
     restored a backup (docs/reliability.md).
+
+    Example: jobrunner schedule resume nightly --from now
     """
     _check_one_or_all(name, every)
     if every and begin is None:

@@ -39,6 +39,8 @@ def import_(
     The entries are printed, or with --output added to a file, except those that an earlier import has added. Nothing
     runs before `jobrunner apply`. Stderr says what became of each line. Exit status 1: some lines could not be
     imported and are listed; the others were imported.
+
+    Example: jobrunner schedule import my.crontab
     """
     environment.load()
     source = "standard input" if str(crontab) == "-" else str(crontab)
@@ -93,6 +95,8 @@ def crontab(ctx: click.Context, log_file: Path | None, install: bool, remove: bo
 
     It has the absolute paths of this program, of its env file and of its configuration file. --install puts it into
     the crontab and replaces an older line with the same env file; a second --install changes nothing.
+
+    Example: jobrunner schedule crontab --install
     """
     if install and remove:
         raise click.UsageError("use --install or --remove, not both")

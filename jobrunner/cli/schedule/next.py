@@ -36,6 +36,8 @@ def next_(asked: str, timezone: str | None, after: datetime | timedelta | None, 
     """Show when an expression or a schedule fires next.
 
     EXPR is five fields as in a crontab, a word such as @daily, or "every 10m"; it needs no database.
+
+    Example: jobrunner schedule next '30 2 * * *' --timezone Europe/Berlin
     """
     definition, now, problem = None, clock.utc_now(), None
     config = environment.load()

@@ -27,6 +27,8 @@ def trigger(name: str, as_json: bool) -> None:
     """Make one run of a schedule now, also of a paused one, and print its id.
 
     The run belongs to no slot. It waits until the schedule's running run has ended, unless overlap is allow.
+
+    Example: jobrunner schedule trigger nightly
     """
     config = environment.load()
     who = session.actor()
@@ -64,6 +66,8 @@ def backfill(name: str, begin: datetime, end: datetime, dry_run: bool, again: bo
 
     A cancelled run is queued again. A slot is listed as unknown, and gets no run, if it is so old that its run may have
     been deleted. A second backfill makes nothing.
+
+    Example: jobrunner schedule backfill nightly --from 2026-11-01T00:00Z --to 2026-11-03T00:00Z --dry-run
     """
     if begin > end:
         raise UsageError("--from is later than --to; no slot lies between them")

@@ -36,7 +36,10 @@ _FIRST = {"from": 0, "to": 1, "count": 2}
 @click.option("--all", "removed", is_flag=True, help="Also list removed schedules.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(removed: bool, as_json: bool) -> None:
-    """List the schedules with their next slots."""
+    """List the schedules with their next slots.
+
+    Example: jobrunner schedule list
+    """
     database = session.open_database(environment.load())
     found = database.read(lambda connection: definitions.listed(connection, removed=removed))
     if as_json:
@@ -58,7 +61,10 @@ def list_(removed: bool, as_json: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object, with runs and events.")
 def show(name: str, limit: int, as_json: bool) -> None:
-    """Show one schedule: its declaration, its next slot, its newest runs, and who changed it."""
+    """Show one schedule: its declaration, its next slot, its newest runs, and who changed it.
+
+    Example: jobrunner schedule show nightly
+    """
     config = environment.load()
     database = session.open_database(config)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobrunner.durations import format_duration
 from jobrunner.rates import Rate, parse_rate
@@ -29,12 +29,24 @@ class LimitInTheWay:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def limit_in_the_way(connection: Connection, run: Row) -> LimitInTheWay | None:
+class Place(NamedTuple):
+    """The limits of the type of a run, if it has any, and how many runs of the type a claim takes before it."""
+
+    limits: Row | None
+    in_front: int
+
+
+def place_of(connection: Connection, run: Row) -> Place:
+    """Where a due run stands among those of its type."""
+    limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
+    return Place(limits, _in_front_of_type(connection, run, limits))
+
+
+def limit_in_the_way(connection: Connection, run: Row, place: Place) -> LimitInTheWay | None:
     """The limit that a due run waits for, also if the runs in front of it are those that will use it up."""
-    found = _limits(connection, run)
+    found, in_front = place
     if found is None:
         return None
-    in_front = _in_front_of_type(connection, run, found)
     if found.max_running is not None:
         held = connection.execute(Prepared("explain.at_work", (False,)), {"of_type": run.job_type}).scalars()
         if in_front + len(held) >= found.max_running:
@@ -64,10 +76,6 @@ def _limit_of_key(connection: Connection, run: Row, limits: Row) -> LimitInTheWa
             spent = _Spent(rate, spent_until, limits.now, before, run.job_type)
             return _too_fast("key_rate", f"the rate {rate.text} of {of_key}", spent, gate=gate)
     return None
-
-
-def _limits(connection: Connection, run: Row) -> Row | None:
-    return connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
 
 
 def _full(reason: str, limit: str, held: list[int], in_front: int, **facts: Any) -> LimitInTheWay:
@@ -145,9 +153,9 @@ def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -
     return behind + first
 
 
-def forecast(connection: Connection, run: Row) -> Forecast:
+def forecast(connection: Connection, run: Row, place: Place) -> Forecast:
     """How many due runs of the type are in front of a run, and how long they take by the speed of the last hours."""
-    counted = _in_front_of_type(connection, run, _limits(connection, run))
+    counted = place.in_front
     in_front = min(counted, MOST_IN_FRONT)
     values = {"of_type": run.job_type, "since": -2 * _SPEED_OF.total_seconds()}
     ended = connection.execute(Prepared("explain.speed"), values).one()

@@ -13,6 +13,7 @@ from jobrunner.store.explain import hosts as tick_hosts
 from jobrunner.store.explain import past, queue
 from jobrunner.store.explain.asked import Asked, stopped
 from jobrunner.store.explain.explanation import Explanation, HostView, ago
+from jobrunner.store.explain.hosts import Hosts
 from jobrunner.store.statement import Prepared, Row
 from jobrunner.text import iso_instant
 
@@ -26,12 +27,15 @@ def oldest_due(connection: Connection) -> Explanation | None:
     return None if run_id is None else explain_run(connection, run_id)
 
 
-def explain_run(connection: Connection, run_id: int) -> Explanation | None:
-    """Why a run does not run now. None: there is no such run. Expects a read transaction."""
+def explain_run(connection: Connection, run_id: int, hosts: Hosts | None = None) -> Explanation | None:
+    """Why a run does not run now. None: there is no such run. Expects a read transaction.
+
+    ``hosts`` are those of this transaction, if the caller has looked at them.
+    """
     found = _read(connection, run_id)
     if found is None:
         return None
-    asked = Asked(connection, found, tick_hosts.look(connection))
+    asked = Asked(connection, found, hosts or tick_hosts.look(connection))
     if found.status == Status.RUNNING:
         return past.running(asked)
     if not found.is_waiting:
@@ -153,9 +157,10 @@ def _full(asked: Asked, able: list[HostView]) -> Explanation:
 
 def _in_line(asked: Asked, free: list[HostView]) -> Explanation:
     run = asked.run
-    if (limit := queue.limit_in_the_way(asked.connection, run)) is not None:
+    place = queue.place_of(asked.connection, run)
+    if (limit := queue.limit_in_the_way(asked.connection, run, place)) is not None:
         return asked.say(limit.reason, f"waits for {limit.sentence}.", limit.remedy, **limit.facts)
-    forecast = queue.forecast(asked.connection, run)
+    forecast = queue.forecast(asked.connection, run, place)
     hosts = ", ".join(sorted({view.host for view in free}))
     says = [view.host for view in free if view.knows]
     lone = " It starts alone in its tick, because its lease expired twice." * (

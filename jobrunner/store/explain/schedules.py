@@ -93,7 +93,7 @@ def _of_slots(connection: Connection, row: ReadDefinition) -> Explanation:
         return _say(row, f"skipped_{why}", sentence, remedy, skipped=skipped.detail, next_run_at=row.next_run_at)
     before = ""
     if last is not None:
-        found = explain_run(connection, last.id)
+        found = explain_run(connection, last.id, hosts)
         before = "" if found is None else f" {found.sentence}"
     return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at)
 

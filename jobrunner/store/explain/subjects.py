@@ -58,7 +58,7 @@ def explain_type(connection: Connection, job_type: str) -> Explanation | None:
         return Explanation(
             f"type {job_type}", "nothing_waits", sentence, {"job_type": job_type, "running": running}, hosts=views
         )
-    found = explain_run(connection, first)
+    found = explain_run(connection, first, hosts)
     if found is None:
         return None
     counted = connection.execute(
