@@ -219,7 +219,7 @@ def test_created_files_are_private_whatever_the_umask(
     modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in home.rglob("*")}
     app.release("go")
     assert tick.communicate(timeout=30)[1] == b""
-    notes = {name for name in modes if name.startswith("tick-")}
+    notes = {name for name in modes if name.startswith(("tick-", "last-"))}
     assert {Path(name).suffix for name in notes} == {".json", ".page"}
     assert modes == dict.fromkeys({"log", *WHILE_AT_WORK, *notes}, "0o600") | dict.fromkeys(
         {".local", "share", "jobrunner", "var", "state"}, "0o700"
