@@ -234,6 +234,8 @@ RUNS: dict[str, tuple[Callable[[Scene], int], str, str | None]] = {
     "budget": (budget, "the last tick of here used up its batch; ", DONE),
     "ready": (lambda scene: scene.queue(), "would be claimed now by the next tick of here", DONE),
 }
+# What the database finds out for these is asked of both in test_explain_agrees.
+EITHER = dict.fromkeys(("jitter", "key_limit", "rate", "key_rate", "two_machines"), pytest.mark.either_database)
 AFTERWARDS = {
     "not_due": "ready",
     "jitter": "ready",
@@ -246,7 +248,7 @@ AFTERWARDS = {
 
 @pytest.mark.either_database
 @pytest.mark.promise("P12")
-@pytest.mark.parametrize("reason", RUNS)
+@pytest.mark.parametrize("reason", [pytest.param(each, marks=EITHER.get(each, ())) for each in RUNS])
 def test_reason_of_a_run_is_found_and_its_remedy_works(reason: str, scene: Scene) -> None:
     make, words, after = RUNS[reason]
     run_id = make(scene)
