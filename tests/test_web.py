@@ -10,19 +10,16 @@ import pytest
 from harness import Database, PostgresDatabase, postgresql_only
 from harness.handlers_rows import queue, status_of
 from harness.invariants import insert_runs
-from harness.web import HOSTILE, SAME, Asked, Tags, make_hostile, one_of_each
+from harness.web import HOSTILE, SAME, SCHEDULE, Asked, Tags, is_page, make_hostile, one_of_each, paths
 from jobrunner.errors import DatabaseUnavailable
 from jobrunner.lifecycle import TRANSITIONS
-from jobrunner.store.connection import Connection
 from jobrunner.store.location import locate
 from jobrunner.text import visible_block
 from jobrunner.web import READ_ONLY, Verb
 from jobrunner.web.access import Access
-from jobrunner.web.guard import SAFE_METHODS
 from jobrunner.web.rendering import STATIC
 from jobrunner.web.routes import ROUTES
 
-SCHEDULE = "nightly"
 SECRET = '{"password": "x-secret-1"}'
 GIVEN = {"reason": "x", "name": SCHEDULE, "key": "k", "applied": "yes"}
 FOREIGN = [
@@ -45,19 +42,6 @@ FOREIGN = [
     ({"origin": "http://", "host": ""}, True),
     ({}, True),
 ]
-
-
-def paths(runs: dict[str, int]) -> list[str]:
-    """The address of every page, with rows that are there."""
-    names = {"id": runs["dead"], "sequence": 1, "text": "output"}
-    found = [re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), each.path) for each in ROUTES if is_page(each)]
-    schedule = urlencode({"name": SCHEDULE})
-    asked = [f"{path}?{schedule}" if path == "/schedule" else path for path in found]
-    return asked + [f"/runs/{run_id}" for run_id in runs.values()]
-
-
-def is_page(route: object) -> bool:
-    return getattr(route, "method", "") in SAFE_METHODS
 
 
 def forms(run_id: int) -> list[tuple[str, Verb]]:
@@ -151,7 +135,7 @@ def test_buttons_do_what_the_commands_do_with_the_visitor_in_the_audit_trail(dat
     # Somebody else was quicker: the answer is the truth, and a refusal.
     late = asked(f"/runs/{runs['succeeded']}/cancel", {"x": "y"})
     assert late.status == 409
-    assert "Not done: cancel is not possible while a run is succeeded" in late.body.decode()
+    assert "Not done: cancel is not possible. The run already succeeded" in late.body.decode()
     assert asked("/runs/999/cancel", {"x": "y"}).status == 404
     events = database.query("SELECT actor, action, detail FROM job_events WHERE id > 1 ORDER BY id")
     assert [(each["actor"], each["action"]) for each in events] == [
@@ -197,6 +181,7 @@ def test_secrets_of_a_run_reach_no_page_and_no_json(database: Database) -> None:
 def test_json_is_that_of_the_command(database: Database) -> None:
     from harness.stores import opening
     from jobrunner.store import overview, queries
+    from jobrunner.store.explain import subjects
     from jobrunner.web.rendering import as_json
 
     runs = one_of_each(database)
@@ -204,42 +189,12 @@ def test_json_is_that_of_the_command(database: Database) -> None:
     with opening(database, 5) as open_store:
         store = open_store()
         shown = store.read(lambda connection: queries.show(connection, runs["dead"]))
+        explained = store.read(lambda connection: subjects.explain(connection, str(runs["dead"])))
         state = store.read(lambda connection: overview.status(connection, None))
-    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json(shown)
+    assert asked(f"/runs/{runs['dead']}?format=json").body == as_json({**vars(shown), "explanation": explained.brief()})
     told = asked.json("/")
-    assert set(told) == {"database", *vars(state), "handlers_problem", "state_problem"}
+    assert set(told) == {"database", "findings", *vars(state), "handlers_problem", "state_problem"}
     assert told["runs"] == state.runs
-
-
-def test_a_page_sends_as_many_statements_for_many_rows_as_for_one(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[str] = []
-    send = Connection._send
-
-    def counting(connection: Connection, known: object, parameters: object) -> object:
-        sent.append(str(getattr(known, "text", "")))
-        return send(connection, known, parameters)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Connection, "_send", counting)
-    runs = one_of_each(database)
-
-    def counts() -> dict[str, int]:
-        found = {}
-        for path in paths(runs):
-            sent.clear()
-            assert Asked(database)(path).status == 200
-            found[path] = len(sent)
-        return found
-
-    now = database.now()
-    # What is wrong is asked for each type that waits, and there may be no more types.
-    insert_runs(database, 1, job_type="other")
-    few = counts()
-    assert {path: count for path, count in few.items() if count > 10} == {"/": few["/"]}
-    insert_runs(database, 50, status="dead", finished_at=now, last_error="e")
-    insert_runs(database, 50, job_type="other")
-    assert {path: count for path, count in counts().items() if count > few[path]} == {}
 
 
 def test_statement_that_takes_too_long_is_given_up_after_two_seconds(database: Database) -> None:

@@ -25,14 +25,18 @@ _START_TAKES = timedelta(minutes=1)
 
 def findings(connection: Connection, config: Config, state_problem: str | None) -> list[Finding]:
     """All findings, the worst first. Expects a read transaction. ``state_problem`` is that of this host, if any."""
+    facts = store.facts(connection, asked(config))
+    # An SQLite file has the clock of this host.
+    skew = timedelta(0) if connection.database == "sqlite" else clock.utc_now() - facts.at
+    return judge(facts, config.health, state_problem, skew)
+
+
+def asked(config: Config) -> store.Limits:
+    """What the facts are asked with."""
     limits = config.health
     # A tick may work without a lease until it claims no more, and starting takes time, too.
     killed_after = max(config.budget, config.linger) + _START_TAKES
-    asked = store.Limits(killed_after, limits.expired, limits.backlog, limits.pause)
-    facts = store.facts(connection, asked)
-    # An SQLite file has the clock of this host.
-    skew = timedelta(0) if connection.database == "sqlite" else clock.utc_now() - facts.at
-    return judge(facts, limits, state_problem, skew)
+    return store.Limits(killed_after, limits.expired, limits.backlog, limits.pause)
 
 
 def judge(

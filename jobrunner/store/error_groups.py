@@ -76,7 +76,8 @@ def errors(connection: Connection, selection: Selection, *, seconds: float = sea
     # One by one: the dead ones are in an index, the failing ones among all that waits. Each has half of the time, of
     # which half is for the search.
     for number, status in enumerate(STATUSES, start=1):
-        found = search.find(connection, replace(selection, statuses=(status,)), _MOST_RUNS, seconds=seconds / 4)
+        of_status, is_first = replace(selection, statuses=(status,)), number == 1
+        found = search.find(connection, of_status, _MOST_RUNS, seconds=seconds / 4, is_first=is_first)
         read, back_to = _read(connection, found, begin + seconds * number / 2)
         count += len(read)
         unread += [] if back_to is None else [back_to]

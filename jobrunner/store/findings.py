@@ -6,14 +6,14 @@ Named tuples and no dataclasses, whose making takes a tick that writes metrics s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobrunner.lifecycle import FINISHED
 from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
-from jobrunner.store.statement import Prepared
+from jobrunner.store.statement import Prepared, Question, Row
 
 PERIOD = timedelta(hours=1)
 """Killed ticks and dead runs are counted over this time."""
@@ -21,10 +21,19 @@ MOST_COUNTED = 10_000
 """Rows that a finding counts. Of more it says that there are more."""
 CLOCK_STEP = timedelta(minutes=1)
 """A clock may step back a little. The slots in that time have been handled already."""
-_HOSTS, _KILLED_TICKS = Prepared("findings.hosts"), Prepared("findings.killed_ticks")
-_DEAD, _EXPIRED_LEASES = Prepared("findings.dead"), Prepared("findings.expired_leases")
-_UNCERTAIN_EFFECTS, _KNOWN_TYPES = Prepared("findings.uncertain_effects"), Prepared("findings.known_types")
-_BROKEN_DEFINITIONS, _OLD_PAUSES = Prepared("findings.broken_definitions"), Prepared("findings.old_pauses")
+_CAME_SINCE = Prepared("findings.came_since")
+QUESTIONS = {
+    "hosts": Prepared("findings.hosts"),
+    "killed_ticks": Prepared("findings.killed_ticks"),
+    "due_types": Prepared("findings.due_types"),
+    "dead": Prepared("findings.dead"),
+    "expired_leases": Prepared("findings.expired_leases"),
+    "uncertain_effects": Prepared("findings.uncertain_effects"),
+    "broken_definitions": Prepared("findings.broken_definitions"),
+    "old_pauses": Prepared("findings.old_pauses"),
+    "known_types": Prepared("findings.known_types"),
+}
+"""What the facts are made from."""
 
 
 class HostTick(NamedTuple):
@@ -145,34 +154,57 @@ class Limits(NamedTuple):
 
 def facts(connection: Connection, limits: Limits) -> Facts:
     """The facts. Each statement is as quick beside a long history, and beside a long queue."""
-
-    def rows(statement: Prepared, **seconds: timedelta) -> Sequence[dict[str, Any]]:
-        values = {name: each.total_seconds() for name, each in seconds.items()}
-        return [row._asdict() for row in connection.execute(statement, {**values, "most": limits.most + 1})]
-
-    at = tallies.now(connection)
+    at, given = tallies.now(connection), _values(limits)
+    found = {name: _dicts(connection.execute(each, given[name])) for name, each in QUESTIONS.items()}
     return Facts(
         at=at,
-        hosts=last_ticks(connection),
-        killed=[KilledTicks(**row) for row in rows(_KILLED_TICKS, since=-PERIOD, before=-limits.killed_after)],
-        due=_behind(connection, at, limits, due_types(connection, limits.most)),
-        dead=[DeadType(**row) for row in rows(_DEAD, since=-PERIOD)],
-        expired=ExpiredLeases(**rows(_EXPIRED_LEASES, before=-limits.expired_for)[0]),
-        uncertain=UncertainEffects(**rows(_UNCERTAIN_EFFECTS)[0]),
-        broken=[BrokenDefinition(**row) for row in rows(_BROKEN_DEFINITIONS, ahead=CLOCK_STEP)],
-        pauses=[OldPause(**row) for row in rows(_OLD_PAUSES, before=-limits.paused_for)],
-        known=[KnownTypes(row["host"], _can_run(row)) for row in rows(_KNOWN_TYPES)],
+        hosts=[HostTick(**row) for row in found["hosts"]],
+        killed=[KilledTicks(**row) for row in found["killed_ticks"]],
+        due=_behind(connection, at, limits, _due(found["due_types"])),
+        dead=[DeadType(**row) for row in found["dead"]],
+        expired=ExpiredLeases(**found["expired_leases"][0]),
+        uncertain=UncertainEffects(**found["uncertain_effects"][0]),
+        broken=[BrokenDefinition(**row) for row in found["broken_definitions"]],
+        pauses=[OldPause(**row) for row in found["old_pauses"]],
+        known=[KnownTypes(row["host"], _can_run(row)) for row in found["known_types"]],
     )
 
 
-def _can_run(row: dict[str, Any]) -> frozenset[str]:
+def questions(limits: Limits) -> list[Question]:
+    """What ``facts`` asks first, for a page that asks it together."""
+    given = _values(limits)
+    return [(Prepared("tallies.clock"), {}), *((each, given[name]) for name, each in QUESTIONS.items())]
+
+
+def _values(limits: Limits) -> dict[str, dict[str, Any]]:
+    """The parameters of each of ``QUESTIONS``."""
+    most = {"most": limits.most + 1}
+    since = {"since": -PERIOD.total_seconds()}
+    return {
+        "hosts": {},
+        "killed_ticks": {**since, "killed_before": -limits.killed_after.total_seconds()},
+        "due_types": most,
+        "dead": {**since, **most},
+        "expired_leases": {"expired_before": -limits.expired_for.total_seconds()},
+        "uncertain_effects": most,
+        "broken_definitions": {"ahead": CLOCK_STEP.total_seconds(), **most},
+        "old_pauses": {"paused_before": -limits.paused_for.total_seconds(), **most},
+        "known_types": {},
+    }
+
+
+def _dicts(found: Iterable[Row]) -> list[dict[str, Any]]:
+    return [row._asdict() for row in found]
+
+
+def _can_run(row: Mapping[str, Any]) -> frozenset[str]:
     types = frozenset(row["can_run"])
     return types & frozenset(row["types"].split(",")) if row["types"] else types
 
 
 def last_ticks(connection: Connection) -> list[HostTick]:
     """The last tick of each host."""
-    return [HostTick(**row._asdict()) for row in connection.execute(_HOSTS)]
+    return [HostTick(**row._asdict()) for row in connection.execute(QUESTIONS["hosts"])]
 
 
 def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
@@ -183,27 +215,28 @@ def waiting(connection: Connection, most: int = MOST_COUNTED) -> dict[str, int]:
 
 def due_types(connection: Connection, most: int = MOST_COUNTED) -> list[DueType]:
     """The types with due runs. Up to ``most`` and one are counted."""
-    return [
-        DueType(job_type, **row._asdict())
-        for job_type in connection.execute(Prepared("findings.waiting_types")).scalars()
-        for row in connection.execute(Prepared("findings.due_of_type"), {"of_type": job_type, "most": most + 1})
-    ]
+    return _due(_dicts(connection.execute(QUESTIONS["due_types"], {"most": most + 1})))
+
+
+def _due(found: Iterable[Mapping[str, Any]]) -> list[DueType]:
+    return [DueType(**row) for row in found]
 
 
 def _behind(connection: Connection, at: datetime, limits: Limits, found: list[DueType]) -> list[DueType]:
     # Whole hours, because the tallies have no smaller spans.
     since = (at - limits.behind).replace(minute=0, second=0, microsecond=0)
-    if all(each.run_at >= since for each in found):
+    late = [each.job_type for each in found if each.run_at < since]
+    if not late:
         return found
     ended = defaultdict[str, int](int)
     for (_, key), tally in tallies.since(connection, since).items():
         ended[key.job_type] += tally.ends * (key.status in FINISHED)
+    # Enough to tell which of the two is more.
+    most = max(limits.most, min(max(ended[each] for each in late), 10 * limits.most)) + 1
+    given = {"given": [{"job_type": each} for each in late], "since": since, "most": most}
+    came = {row.job_type: row.runs for row in connection.execute(_CAME_SINCE, given)}
 
-    def flow(each: DueType) -> Flow:
-        # Enough to tell which of the two is more.
-        most = max(limits.most, min(ended[each.job_type], 10 * limits.most)) + 1
-        values = {"of_type": each.job_type, "since": since, "most": most}
-        came = connection.execute(Prepared("findings.came_since"), values).scalar_one()
-        return Flow(since, came, ended[each.job_type])
+    def flow(each: DueType) -> Flow | None:
+        return Flow(since, came[each.job_type], ended[each.job_type]) if each.job_type in came else None
 
-    return [each._replace(flow=flow(each)) if each.run_at < since else each for each in found]
+    return [each._replace(flow=flow(each)) for each in found]

@@ -16,7 +16,7 @@ from jobrunner.store.explain.explanation import Brief
 from jobrunner.store.notices import Unsent
 from jobrunner.store.pauses import Pause
 from jobrunner.store.records import read
-from jobrunner.store.statement import Prepared
+from jobrunner.store.statement import Prepared, Question
 from jobrunner.store.uncertain import OpenEffect
 
 _UNSENT_SINCE = timedelta(days=1)
@@ -152,8 +152,13 @@ class State:
     unsent_notices: list[Unsent]
 
 
-def status(connection: Connection, known_types: Collection[str] | None, newest: int = 10) -> State:
-    """The state of everything. ``known_types`` None means that this host's job types could not be found out."""
+def status(
+    connection: Connection, known_types: Collection[str] | None, newest: int = 10, *, explains: bool = True
+) -> State:
+    """The state of everything. ``known_types`` None means that this host's job types could not be found out.
+
+    ``explains``: it says why the run that is due for the longest time does not run.
+    """
     at, due, oldest = connection.execute(Prepared("overview.due")).one()
     counts = _counts(connection)
     return State(
@@ -162,7 +167,7 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         runs_at_least=[status for status, count in counts.items() if count > MOST_COUNTED],
         due=due,
         oldest_due_seconds=None if oldest is None else max(0.0, (at - oldest).total_seconds()),
-        oldest_due=None if (found := explained.oldest_due(connection)) is None else found.brief(),
+        oldest_due=found.brief() if explains and (found := explained.oldest_due(connection)) else None,
         running=read(connection, RunningRun, Prepared("overview.running")),
         failing=read(connection, FailingRun, Prepared("overview.failing"), {"most": newest}),
         dead=read(connection, DeadRun, Prepared("overview.dead"), {"most": newest}),
@@ -176,6 +181,20 @@ def status(connection: Connection, known_types: Collection[str] | None, newest: 
         ticks=read(connection, Tick, Prepared("overview.last_ticks")),
         unsent_notices=notices.unsent(connection, _UNSENT_SINCE, newest),
     )
+
+
+def questions(newest: int = 10) -> list[Question]:
+    """What ``status`` asks without an explanation, for a page that asks it together."""
+    most, listed = {"most": MOST_COUNTED + 1}, {"most": newest}
+    plain = ("overview.due", "overview.running", "pauses.listed", "overview.limited", "overview.running_limits")
+    return [
+        *((Prepared(name), {}) for name in (*plain, "effects.count_uncertain", "overview.last_ticks")),
+        *((Prepared("overview.count", (status.value,)), most) for status in Status),
+        *((Prepared(name), listed) for name in ("overview.failing", "overview.dead", "effects.uncertain")),
+        (Prepared("definitions.listed", (False,)), {}),
+        (Prepared("definitions.former_runs", (False,)), {}),
+        (Prepared("notices.unsent"), {"since": -_UNSENT_SINCE.total_seconds(), "limit": newest}),
+    ]
 
 
 def _counts(connection: Connection) -> dict[str, int]:

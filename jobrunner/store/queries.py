@@ -115,11 +115,18 @@ def _events(connection: Connection, run: Row) -> list[RunEvent]:
     many = select(*columns_of(RunEvent, job_events)).where(
         columns.run_id.is_(None), columns.action.in_(BULK_ACTIONS), columns.at >= run.created_at
     )
-    listed = [each for each in read(connection, RunEvent, many) if isinstance(each.detail, dict)]
-    batches = [each for each in listed if run.id in each.detail.get("ids", ())]
+    own = read(connection, RunEvent, of_run.order_by(columns.id))
+    return events_of(run.id, own, read(connection, RunEvent, many))
+
+
+def events_of(run_id: int, own: list[RunEvent], many: list[RunEvent]) -> list[RunEvent]:
+    """The events of a run, and those of many runs at once that have this one among them."""
+    batches = [each for each in many if isinstance(each.detail, dict) and run_id in each.detail.get("ids", ())]
     # Their ids are those of the other runs.
-    own = [replace(each, detail={name: each.detail[name] for name in each.detail if name != "ids"}) for each in batches]
-    return sorted([*read(connection, RunEvent, of_run.order_by(columns.id)), *own], key=lambda each: each.at)
+    bare = [
+        replace(each, detail={name: each.detail[name] for name in each.detail if name != "ids"}) for each in batches
+    ]
+    return sorted([*own, *bare], key=lambda each: each.at)
 
 
 def _waits_for(connection: Connection, run: Row) -> str | None:

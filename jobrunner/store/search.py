@@ -56,12 +56,22 @@ class Found:
 
 
 def find(
-    connection: Connection, selection: Selection, limit: int, *, before: int | None = None, seconds: float = SECONDS
+    connection: Connection,
+    selection: Selection,
+    limit: int,
+    *,
+    before: int | None = None,
+    seconds: float = SECONDS,
+    is_first: bool = True,
 ) -> Found:
-    """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule."""
-    check_schedule(connection, selection)
-    if connection.database == "postgresql":
-        connection.execute(_BY_INDEXES)
+    """Up to ``limit`` selected runs with ids below ``before``. Raises NotFoundError for an unknown schedule.
+
+    ``is_first``: it is the first search of this transaction.
+    """
+    if is_first:
+        check_schedule(connection, selection)
+        if connection.database == "postgresql":
+            connection.execute(_BY_INDEXES)
     wanted = condition(selection)
     below = _LARGEST_ID if before is None else before
     if selection.ids:

@@ -39,6 +39,8 @@ class Prepared(NamedTuple):
 Statement: TypeAlias = "Prepared | Executable | str"
 """A statement; one of Core, or one in the driver's own words."""
 Values: TypeAlias = Mapping[str, Any]
+Question: TypeAlias = "tuple[Prepared | Executable, Mapping[str, Any]]"
+"""A statement that reads, and its parameters."""
 
 
 class Source(NamedTuple):
@@ -112,22 +114,23 @@ class Compiled:
 
     def rows(self, found: Sequence[tuple[Any, ...]], description: Sequence[Any]) -> list[Row]:
         """The rows that the driver has returned, with its description of the columns."""
-        row_type = self._row_type
-        if row_type is None:
-            row_type = self._row_type = _row_type(self._names or tuple(column[0] for column in description))
+        made = self._row_type
+        if made is None:
+            made = self._row_type = row_type(self._names or tuple(column[0] for column in description))
         if not self._decoders:
-            return [row_type(row) for row in found]
+            return [made(row) for row in found]
         rows = []
         for row in found:
             cells = list(row)
             for index, decode in self._decoders:
                 if cells[index] is not None:
                     cells[index] = decode(cells[index])
-            rows.append(row_type(cells))
+            rows.append(made(cells))
         return rows
 
 
-def _row_type(names: tuple[str, ...]) -> type[Row]:
+def row_type(names: tuple[str, ...]) -> type[Row]:
+    """The type of rows with these columns."""
     by_name = {name: property(itemgetter(index)) for index, name in enumerate(names)}
     return type("Row", (Row,), {**by_name, "__slots__": (), "_fields": names})
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from jobrunner.errors import DatabaseUnavailable
+from jobrunner.store import viewing
 from jobrunner.store.check import check_schema
 from jobrunner.store.connection import Connection
 from jobrunner.store.database import Database
@@ -32,6 +33,7 @@ class Access:
         self._location: Location | None = None
         self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self._is_checked = False
+        self.is_writable = True
 
     @property
     def location(self) -> Location:
@@ -44,6 +46,16 @@ class Access:
         """Run ``work`` in one transaction that only reads. Raises DatabaseUnavailable after two seconds."""
         with self._opened(READING) as database:
             return database.read(self._checked(work))
+
+    def read_now(self, work: Callable[[Connection], T]) -> tuple[datetime, T]:
+        """The database's now, and what ``work`` reads. It also finds out whether the database can be written to."""
+
+        def both(connection: Connection) -> tuple[datetime, T]:
+            found = viewing.look(connection, self.location)
+            self.is_writable = found.is_writable
+            return found.at, work(connection)
+
+        return self.read(both)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` in one transaction and commit it, as ``Database.write`` does."""

@@ -11,16 +11,15 @@ from urllib.parse import parse_qsl
 
 from jobrunner.errors import UsageError
 from jobrunner.model import Actor
-from jobrunner.store import tallies
 from jobrunner.store.connection import Connection
 from jobrunner.text import one_line
 from jobrunner.web.access import Access
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import Request
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
 
 T = TypeVar("T")
-_MOST_FIELDS = 100
+_MOST_FIELDS = 150
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,14 @@ class Call:
         """The fields of the form. Raises UsageError."""
         return dict(_parsed(self.request.body.decode("utf-8", "replace")))
 
+    @cached_property
+    def form_lists(self) -> dict[str, list[str]]:
+        """The same, with each value of a field that comes several times."""
+        found: dict[str, list[str]] = {}
+        for name, value in _parsed(self.request.body.decode("utf-8", "replace")):
+            found.setdefault(name, []).append(value)
+        return found
+
     def number(self, name: str) -> int:
         """A part of the path that is a number. Raises NotFound."""
         text = self.names[name]
@@ -92,9 +99,19 @@ class Call:
             raise NotFound(f"{text[:40]!r} is not a number")
         return int(text)
 
+    @property
+    def wants_json(self) -> bool:
+        """Whether the answer is for a program. What is only shown need not be read."""
+        return ("format", "json") in _parsed(self.request.query)
+
+    @property
+    def verbs(self) -> frozenset[Verb]:
+        """What the visitor may do now: nothing but look while the database, as far as is known, is read-only."""
+        return self.visitor.verbs if self.access.is_writable else self.visitor.verbs & READ_ONLY
+
     def read(self, work: Callable[[Connection], T]) -> tuple[datetime, T]:
         """The database's now, and what ``work`` reads in one transaction of at most two seconds."""
-        return self.access.read(lambda connection: (tallies.now(connection), work(connection)))
+        return self.access.read_now(work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """What ``work`` does in one transaction."""

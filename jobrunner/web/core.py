@@ -19,7 +19,7 @@ from jobrunner.web.guard import HEADERS, SAFE_METHODS, foreign
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.routes import PAGES, Found, find
-from jobrunner.web.visitors import Visitor
+from jobrunner.web.visitors import Verb, Visitor
 
 _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
@@ -72,7 +72,7 @@ class Web:
     def _answered(self, request: Request, visitor: Visitor, found: Found) -> Response:
         call = Call(request, visitor, found.names, self._access, self._masks, self._recent)
         try:
-            return _sent(request, found.view(call), visitor)
+            return _sent(request, found.view(call), visitor, call.verbs)
         except (NotFound, NotFoundError) as error:
             return trouble(request, 404, f"Not found: {error}.")
         except UsageError as error:
@@ -86,10 +86,10 @@ class Web:
 def trouble(request: Request, status: int, text: str) -> Response:
     """A page that says why there is no other."""
     page = Page("trouble.html", {"text": one_line(text), "status": status}, {"error": one_line(text)}, status)
-    return _sent(request, page, request.visitor)
+    return _sent(request, page, request.visitor, frozenset())
 
 
-def _sent(request: Request, answer: Answer, visitor: Visitor | None) -> Response:
+def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Collection[Verb]) -> Response:
     if isinstance(answer, Download):
         name = ("Content-Disposition", f'attachment; filename="{answer.name}"')
         return _made(200, "text/plain; charset=utf-8", answer.text.encode("utf-8", "replace"), name, _NOT_STORED)
@@ -100,7 +100,7 @@ def _sent(request: Request, answer: Answer, visitor: Visitor | None) -> Response
         status = answer.status if isinstance(answer, Page) else 200
         return _made(status, "application/json", rendering.as_json(answer.data), _NOT_STORED)
     assert isinstance(answer, Page)
-    body = rendering.html(answer.template, {**_common(request, visitor), **answer.values})
+    body = rendering.html(answer.template, {**_common(request, visitor), "may": verbs, **answer.values})
     return _made(answer.status, "text/html; charset=utf-8", body, _NOT_STORED)
 
 

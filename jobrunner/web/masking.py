@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,14 @@ class Masks:
         attempts = [replace(each, **hide.texts(each, "error", "traceback", "output")) for each in run.attempt_log]
         texts = hide.texts(run, "last_error", "output")
         return replace(run, **hide.all(values), **texts, attempt_log=attempts, event_log=events)
+
+    def hiding(self, run: Run) -> Callable[[str], str]:
+        """What hides the values of the run's secrets in a text about it."""
+        found: set[str] = set()
+        for name in ("payload", "result", "progress"):
+            self._value(getattr(run, name), found)
+        hide = _Hiding(found)
+        return lambda text: str(hide.all(text))
 
     def value(self, value: Any) -> Any:
         """A value without its secrets, such as a payload."""

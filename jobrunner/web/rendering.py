@@ -16,7 +16,8 @@ from jobrunner.durations import format_duration
 from jobrunner.text import iso_instant, plain, visible_block
 from jobrunner.web.texts import without_passwords
 
-_SHOWN_OF_A_TEXT = 16_000
+_SHOWN_OF_A_TEXT = 64 * 1024
+_SHOWN_OF_AN_OLD_TEXT = 4 * 1024
 STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 
 
@@ -104,6 +105,7 @@ def compact(value: object) -> str:
     return json.dumps(value, default=plain, ensure_ascii=False)
 
 
-def tail(text: str) -> str:
-    """The end of a long text. What stands before it can be downloaded."""
-    return text if len(text) <= _SHOWN_OF_A_TEXT else "…" + text[-_SHOWN_OF_A_TEXT:]
+def tail(text: str, *, is_old: bool = False) -> str:
+    """The end of a long text, less of an old one. What stands before it can be downloaded."""
+    most = _SHOWN_OF_AN_OLD_TEXT if is_old else _SHOWN_OF_A_TEXT
+    return text if len(text) <= most else "…" + text[-most:]

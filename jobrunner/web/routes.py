@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import now, run, runs, schedules, trails, types
+from jobrunner.web.pages import bulk, now, pausing, run, runs, schedules, trails, types
 from jobrunner.web.visitors import Verb
 
 
@@ -45,9 +46,15 @@ ROUTES = (
     Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
     Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
     Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),
+    Route("POST", "/runs/{id}/reschedule", Verb.RESCHEDULE, run.reschedule),
+    Route("POST", "/runs/{id}/priority", Verb.PRIORITY, run.set_priority),
+    *(Route("POST", f"/bulk/{verb}", verb, partial(bulk.change, verb=verb)) for verb in runs.BULK),
+    Route("POST", "/pause", Verb.PAUSE, pausing.pause),
+    Route("POST", "/resume", Verb.RESUME, pausing.resume),
     Route("POST", "/schedule/pause", Verb.PAUSE, schedules.pause),
     Route("POST", "/schedule/resume", Verb.RESUME, schedules.resume),
     Route("POST", "/schedule/trigger", Verb.TRIGGER, schedules.trigger),
+    Route("POST", "/schedule/backfill", Verb.BACKFILL, schedules.fill),
     Route("POST", "/effects/settle", Verb.SETTLE, trails.settle),
 )
 PAGES = ("", "runs", "errors", "types", "schedules", "hosts", "effects", "audit")

@@ -13,9 +13,12 @@ class Verb(StrEnum):
     RETRY = "retry"
     CANCEL = "cancel"
     DISCARD = "discard"
+    RESCHEDULE = "reschedule"
+    PRIORITY = "priority"
     PAUSE = "pause"
     RESUME = "resume"
     TRIGGER = "trigger"
+    BACKFILL = "backfill"
     SETTLE = "settle"
 
 

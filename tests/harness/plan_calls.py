@@ -39,6 +39,7 @@ from jobrunner.store import (
     overlap,
     raw_driver,
     retention,
+    run_view,
     schedules,
     tallies,
     ticks,
@@ -297,6 +298,7 @@ ASKED: dict[str, Call] = {
     "explain.subjects.explain": lambda connection: subjects.explain(connection, str(waiting_run(connection))),
     "explain.subjects.explain_type": lambda connection: subjects.explain_type(connection, "known"),
     "explain.subjects.explain_type of a limited type": lambda connection: subjects.explain_type(connection, "keyed"),
+    "run_view.look": lambda connection: run_view.look(connection, waiting_run(connection)),
 }
 PEOPLE = {
     **dict.fromkeys(
@@ -304,6 +306,10 @@ PEOPLE = {
             "explain.hosts.look",
             "explain.queue.forecast",
             "explain.queue.limit_in_the_way",
+            "explain.queue.questions_of_key",
+            "explain.ahead.of_run",
+            "explain.hosts.rhythm_of",
+            "joined.together",
             "explain.queue.place_of",
             "explain.runs.explain_run",
             "explain.schedules.explain_schedule",
@@ -315,7 +321,7 @@ PEOPLE = {
     "backpressure.short_lock_waits": "a setting, no table",
     "slot_runs.insert": "what the expansions call",
     "tallies.count_attempts_of": "what prune calls",
-    "tallies.now": "the clock, no table",
+    **dict.fromkeys(("tallies.now", "viewing.look"), "the clock, no table"),
     **dict.fromkeys(("findings.last_ticks", "findings.due_types"), "what findings.facts calls"),
     "findings.waiting": "a person's command: one step in an index for each type, and 10 000 runs of each at most",
     "metrics.numbers": "what findings.facts sends, the tallies, and the runs at work by the index of their leases",

@@ -1,6 +1,7 @@
 """The page as tests ask it: in this process, or through a socket; and rows with hostile texts for it to show."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -16,15 +17,33 @@ from jobrunner.store.location import locate
 from jobrunner.store.schema import metadata
 from jobrunner.web import EVERYTHING, Verb, Visitor
 from jobrunner.web.core import Web
+from jobrunner.web.guard import SAFE_METHODS
 from jobrunner.web.messages import Request, Response
+from jobrunner.web.routes import ROUTES, Route
 
+SCHEDULE = "nightly"
 SAME = {"sec-fetch-site": "same-origin"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 HOSTILE = "'\"><img src=x onerror=a()><script>alert(1)</script></pre></title></style>{{ 7*7 }}{% x %}&lt;\x1b[2J\u202e"
 TAGS = {
     *("html", "head", "meta", "title", "link", "body", "a", "header", "nav", "strong", "span", "main", "footer", "p"),
     *("time", "h1", "h2", "h3", "small", "dl", "div", "dt", "dd", "section", "table", "thead", "tbody", "tr", "th"),
-    *("td", "form", "input", "label", "button", "select", "option", "pre", "code", "b", "details", "summary"),
+    *(
+        "td",
+        "form",
+        "fieldset",
+        "legend",
+        "input",
+        "label",
+        "button",
+        "select",
+        "option",
+        "pre",
+        "code",
+        "b",
+        "details",
+        "summary",
+    ),
     *("svg", "rect", "g", "text", "line", "path", "circle", "figure", "figcaption", "ol", "ul", "li"),
 }
 # The columns in which a CHECK, or the code, allows only some values.
@@ -32,6 +51,20 @@ CLOSED = {
     *("status", "outcome", "state", "span", "when_full", "key_scope", "on_failure", "parent_status", "misfire"),
     *("overlap", "source", "origin", "lease_token", "token", "version_num", "waits", "runs", "oldest_code"),
 }
+
+
+def is_page(route: Route) -> bool:
+    """Whether it only shows something."""
+    return route.method in SAFE_METHODS
+
+
+def paths(runs: dict[str, int]) -> list[str]:
+    """The address of every page, with rows that are there."""
+    names = {"id": runs["dead"], "sequence": 1, "text": "output"}
+    found = [re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), each.path) for each in ROUTES if is_page(each)]
+    schedule = urlencode({"name": SCHEDULE})
+    asked = [f"{path}?{schedule}" if path == "/schedule" else path for path in found]
+    return asked + [f"/runs/{run_id}" for run_id in runs.values()]
 
 
 class Asked:
@@ -44,14 +77,14 @@ class Asked:
     def __call__(
         self,
         path: str,
-        form: Mapping[str, str] | None = None,
+        form: Mapping[str, str | list[str]] | Mapping[str, str] | Mapping[str, list[str]] | None = None,
         *,
         method: str | None = None,
         headers: Mapping[str, str] = SAME,
     ) -> Response:
         """Get a page, or send a form."""
         place, _, query = path.partition("?")
-        body = b"" if form is None else urlencode(form).encode()
+        body = b"" if form is None else urlencode(form, doseq=True).encode()
         method = method or ("GET" if form is None else "POST")
         sent = {"host": "example", **(FORM if body else {}), **headers}
         return self.web.respond(Request(method, place, query, sent, body, visitor=self.visitor))

@@ -2300,14 +2300,15 @@ WHERE jobrunner_schema.job_definitions.removed_at IS NULL AND jobrunner_schema.j
         (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
     ),
     ('findings.came_since', ()): (
-        """SELECT count(*) AS runs
+        """SELECT given.job_type, (SELECT count(*) AS count_1
 FROM (SELECT jobrunner_schema.job_claimable.id AS id
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_claimable.turn_at >= %(since)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_claimable.run_at >= %(since)s::TIMESTAMP WITH TIME ZONE
- LIMIT %(most)s::INTEGER) AS found""",
+WHERE jobrunner_schema.job_claimable.job_type = given.job_type AND jobrunner_schema.job_claimable.turn_at >= %(since)s::TIMESTAMP WITH TIME ZONE AND jobrunner_schema.job_claimable.run_at >= %(since)s::TIMESTAMP WITH TIME ZONE
+ LIMIT %(most)s::INTEGER) AS found) AS runs
+FROM (SELECT job_type FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200))) AS given""",
         {},
-        {'since': 'instant'},
-        (('runs', None),),
+        {'since': 'instant', 'given': (('job_type', None),)},
+        (('job_type', None), ('runs', None)),
     ),
     ('findings.dead', ()): (
         """SELECT found.job_type, count(*) AS runs, max(found.id) AS id
@@ -2319,21 +2320,37 @@ WHERE jobrunner_schema.job_runs.status = 'dead' AND jobrunner_schema.job_runs.fi
         {},
         (('job_type', None), ('runs', None), ('id', None)),
     ),
-    ('findings.due_of_type', ()): (
-        """SELECT found.id, found.run_at, count(*) OVER () AS runs
+    ('findings.due_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT min(jobrunner_schema.job_runs.job_type) AS job_type
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(jobrunner_schema.job_runs.job_type) AS min_1
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.status IN ('queued', 'failed') AND jobrunner_schema.job_runs.job_type > types.job_type) AS job_type
+FROM types
+WHERE types.job_type IS NOT NULL)
+ SELECT listed.job_type, listed.id, (SELECT jobrunner_schema.job_runs.run_at
+FROM jobrunner_schema.job_runs
+WHERE jobrunner_schema.job_runs.id = listed.id) AS run_at, listed.runs
+FROM (SELECT found.job_type AS job_type, found."both" / 1048576 AS id, found."both" %% 1048576 AS runs
+FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT jobrunner_schema.job_claimable.id AS id, jobrunner_schema.job_claimable.run_at AS run_at, jobrunner_schema.job_claimable.turn_at AS turn_at
 FROM jobrunner_schema.job_claimable
-WHERE jobrunner_schema.job_claimable.job_type = %(of_type)s::VARCHAR ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
- LIMIT %(most)s::INTEGER) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT %(param_1)s::INTEGER""",
+WHERE jobrunner_schema.job_claimable.job_type = types.job_type ORDER BY jobrunner_schema.job_claimable.turn_at, jobrunner_schema.job_claimable.run_at, jobrunner_schema.job_claimable.id
+ LIMIT %(most)s::INTEGER) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT %(param_1)s::INTEGER) AS "both"
+FROM types
+WHERE types.job_type IS NOT NULL
+ LIMIT 10000) AS found) AS listed
+WHERE listed.id IS NOT NULL""",
         {'param_1': 1},
         {},
-        (('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('findings.expired_leases', ()): (
         """SELECT count(*) AS runs, min(jobrunner_schema.job_runs.id) AS id, min(jobrunner_schema.job_runs.locked_until) AS first_at
 FROM jobrunner_schema.job_runs
-WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.locked_until < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s))""",
+WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.locked_until < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(expired_before)s))""",
         {},
         {},
         (('runs', None), ('id', None), ('first_at', 'instant')),
@@ -2372,7 +2389,7 @@ WHERE names.host IS NOT NULL ORDER BY names.host""",
     ('findings.killed_ticks', ()): (
         """SELECT jobrunner_schema.job_ticks.host, count(*) AS ticks, max(jobrunner_schema.job_ticks.started_at) AS last_at
 FROM jobrunner_schema.job_ticks
-WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND jobrunner_schema.job_ticks.started_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) AND jobrunner_schema.job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
+WHERE jobrunner_schema.job_ticks.started_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => %(since)s)) AND jobrunner_schema.job_ticks.started_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(killed_before)s)) AND jobrunner_schema.job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT jobrunner_schema.job_runs.id
 FROM jobrunner_schema.job_runs
 WHERE jobrunner_schema.job_runs.status = 'running' AND jobrunner_schema.job_runs.host = jobrunner_schema.job_ticks.host AND jobrunner_schema.job_runs.locked_by = jobrunner_schema.job_ticks.worker AND jobrunner_schema.job_runs.locked_until > jobrunner_schema.jobrunner_now())) GROUP BY jobrunner_schema.job_ticks.host ORDER BY jobrunner_schema.job_ticks.host""",
         {},
@@ -2389,7 +2406,7 @@ FROM jobrunner_schema.job_hosts ORDER BY jobrunner_schema.job_hosts.host""",
     ('findings.old_pauses', ()): (
         """SELECT jobrunner_schema.job_pauses.kind, jobrunner_schema.job_pauses.name, jobrunner_schema.job_pauses.actor, jobrunner_schema.job_pauses.reason, jobrunner_schema.job_pauses.paused_at
 FROM jobrunner_schema.job_pauses
-WHERE jobrunner_schema.job_pauses.paused_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(before)s)) ORDER BY jobrunner_schema.job_pauses.paused_at
+WHERE jobrunner_schema.job_pauses.paused_at < (jobrunner_schema.jobrunner_now() + make_interval(secs => %(paused_before)s)) ORDER BY jobrunner_schema.job_pauses.paused_at
  LIMIT %(most)s::INTEGER""",
         {},
         {},

@@ -2287,14 +2287,15 @@ WHERE job_definitions.removed_at IS NULL AND job_definitions.schedule IS NOT NUL
         (('name', None), ('last_error', None), ('last_slot_at', 'instant')),
     ),
     ('findings.came_since', ()): (
-        """SELECT count(*) AS runs
+        """SELECT given.job_type, (SELECT count(*) AS count_1
 FROM (SELECT job_claimable.id AS id
 FROM job_claimable
-WHERE job_claimable.job_type = :of_type AND job_claimable.turn_at >= :since AND job_claimable.run_at >= :since
- LIMIT :most OFFSET :param_1) AS found""",
+WHERE job_claimable.job_type = given.job_type AND job_claimable.turn_at >= :since AND job_claimable.run_at >= :since
+ LIMIT :most OFFSET :param_1) AS found) AS runs
+FROM (SELECT json_extract(value, '$.job_type') AS job_type FROM json_each(:given)) AS given""",
         {'param_1': 0},
-        {'since': 'instant'},
-        (('runs', None),),
+        {'since': 'instant', 'given': (('job_type', None),)},
+        (('job_type', None), ('runs', None)),
     ),
     ('findings.dead', ()): (
         """SELECT found.job_type, count(*) AS runs, max(found.id) AS id
@@ -2306,21 +2307,37 @@ WHERE job_runs.status = 'dead' AND job_runs.finished_at IS NOT NULL AND job_runs
         {},
         (('job_type', None), ('runs', None), ('id', None)),
     ),
-    ('findings.due_of_type', ()): (
-        """SELECT found.id, found.run_at, count(*) OVER () AS runs
+    ('findings.due_types', ()): (
+        """WITH RECURSIVE types(job_type) AS
+(SELECT min(job_runs.job_type) AS job_type
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') UNION ALL SELECT (SELECT min(job_runs.job_type) AS min_1
+FROM job_runs
+WHERE job_runs.status IN ('queued', 'failed') AND job_runs.job_type > types.job_type) AS job_type
+FROM types
+WHERE types.job_type IS NOT NULL)
+ SELECT listed.job_type, listed.id, (SELECT job_runs.run_at
+FROM job_runs
+WHERE job_runs.id = listed.id) AS run_at, listed.runs
+FROM (SELECT found.job_type AS job_type, found.both / 1048576 AS id, found.both % 1048576 AS runs
+FROM (SELECT types.job_type AS job_type, (SELECT walk.id * 1048576 + count(*) OVER () AS anon_1
 FROM (SELECT job_claimable.id AS id, job_claimable.run_at AS run_at, job_claimable.turn_at AS turn_at
 FROM job_claimable
-WHERE job_claimable.job_type = :of_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
- LIMIT :most OFFSET :param_1) AS found ORDER BY found.turn_at, found.run_at, found.id
- LIMIT :param_2 OFFSET :param_3""",
-        {'param_1': 0, 'param_2': 1, 'param_3': 0},
+WHERE job_claimable.job_type = types.job_type ORDER BY job_claimable.turn_at, job_claimable.run_at, job_claimable.id
+ LIMIT :most OFFSET :param_1) AS walk ORDER BY walk.turn_at, walk.run_at, walk.id
+ LIMIT :param_2 OFFSET :param_3) AS both
+FROM types
+WHERE types.job_type IS NOT NULL
+ LIMIT 10000 OFFSET :param_4) AS found) AS listed
+WHERE listed.id IS NOT NULL""",
+        {'param_1': 0, 'param_2': 1, 'param_3': 0, 'param_4': 0},
         {},
-        (('id', None), ('run_at', 'instant'), ('runs', None)),
+        (('job_type', None), ('id', None), ('run_at', 'instant'), ('runs', None)),
     ),
     ('findings.expired_leases', ()): (
         """SELECT count(*) AS runs, min(job_runs.id) AS id, min(job_runs.locked_until) AS first_at
 FROM job_runs
-WHERE job_runs.status = 'running' AND job_runs.locked_until < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER))""",
+WHERE job_runs.status = 'running' AND job_runs.locked_until < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:expired_before * 1000000 AS INTEGER))""",
         {},
         {},
         (('runs', None), ('id', None), ('first_at', 'instant')),
@@ -2359,7 +2376,7 @@ WHERE names.host IS NOT NULL ORDER BY names.host""",
     ('findings.killed_ticks', ()): (
         """SELECT job_ticks.host, count(*) AS ticks, max(job_ticks.started_at) AS last_at
 FROM job_ticks
-WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) AND job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT job_runs.id
+WHERE job_ticks.started_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:since * 1000000 AS INTEGER)) AND job_ticks.started_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:killed_before * 1000000 AS INTEGER)) AND job_ticks.finished_at IS NULL AND NOT (EXISTS (SELECT job_runs.id
 FROM job_runs
 WHERE job_runs.status = 'running' AND job_runs.host = job_ticks.host AND job_runs.locked_by = job_ticks.worker AND job_runs.locked_until > (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)))) GROUP BY job_ticks.host ORDER BY job_ticks.host""",
         {},
@@ -2376,7 +2393,7 @@ FROM job_hosts ORDER BY job_hosts.host""",
     ('findings.old_pauses', ()): (
         """SELECT job_pauses.kind, job_pauses.name, job_pauses.actor, job_pauses.reason, job_pauses.paused_at
 FROM job_pauses
-WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:before * 1000000 AS INTEGER)) ORDER BY job_pauses.paused_at
+WHERE job_pauses.paused_at < ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(:paused_before * 1000000 AS INTEGER)) ORDER BY job_pauses.paused_at
  LIMIT :most OFFSET :param_1""",
         {'param_1': 0},
         {},

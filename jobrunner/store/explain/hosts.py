@@ -14,7 +14,7 @@ from jobrunner.store import pauses, tallies
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain.explanation import HostView, ago
 from jobrunner.store.pauses import Pause
-from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.statement import Prepared, Question, Row
 from jobrunner.text import nearest
 
 _RECENT = timedelta(hours=1)
@@ -138,14 +138,27 @@ def _listed(known: Mapping[str, Any]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
+_LAST_TICKS: Question = (Prepared("explain.last_ticks"), {"most": _LAST})
+QUESTIONS: tuple[Question, ...] = (
+    _LAST_TICKS,
+    *((Prepared(name), {}) for name in ("explain.reports", "explain.running", "tallies.clock", "pauses.listed")),
+)
+"""What ``look`` asks first."""
+
+
+def rhythm_of(connection: Connection) -> Question:
+    """What ``look`` asks next."""
+    newest = connection.execute(*_LAST_TICKS).first()
+    return Prepared("explain.ticks_of_host"), {"host": newest.host if newest is not None else "", "most": _LAST}
+
+
 def look(connection: Connection) -> Hosts:
     """The hosts as they are now. Expects a read transaction."""
     execute = connection.execute
-    last = execute(Prepared("explain.last_ticks"), {"most": _LAST}).all()
+    last = execute(*_LAST_TICKS).all()
     newest = last[0] if last else None
-    of_host = {"host": newest.host if newest is not None else "", "most": _LAST}
     # Of a host with a name of its own for each tick, as in Kubernetes, all hosts together have a rhythm.
-    rhythm = _rhythm(execute(Prepared("explain.ticks_of_host"), of_host).all()) or _rhythm(last)
+    rhythm = _rhythm(execute(*rhythm_of(connection)).all()) or _rhythm(last)
     # The last hour has 60 rows of each kind.
     ticks = execute(Prepared("explain.recent_ticks"), {"since": -_looked_at(rhythm).total_seconds()}).all()
     reports = execute(Prepared("explain.reports")).all()

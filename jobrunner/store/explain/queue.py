@@ -11,7 +11,7 @@ from jobrunner.durations import format_duration
 from jobrunner.rates import Rate, parse_rate
 from jobrunner.store.connection import Connection
 from jobrunner.store.explain.explanation import Forecast, ago
-from jobrunner.store.statement import Prepared, Row
+from jobrunner.store.statement import Prepared, Question, Row
 
 MOST_IN_FRONT = 10_000
 _HELD_IDS, _NAMED_IDS = 20, 5
@@ -153,12 +153,44 @@ def _in_front_of_gate(connection: Connection, run: Row, gate: str, names: str) -
     return behind + first
 
 
+def questions(run: Row) -> list[Question]:
+    """What may be asked about a due run."""
+    of_type, turn = {"of_type": run.job_type}, _its_turn(run)
+    of_turn = ("explain.due_in_front", "explain.all_in_front", "explain.gated_in_front")
+    return [
+        (Prepared("explain.limits"), of_type),
+        (Prepared("explain.at_work", (False,)), of_type),
+        _speed(run),
+        *((Prepared(name), turn) for name in of_turn),
+    ]
+
+
+def questions_of_key(connection: Connection, run: Row) -> list[Question]:
+    """What may be asked if its type has limits for each key."""
+    limits = connection.execute(Prepared("explain.limits"), {"of_type": run.job_type}).first()
+    if limits is None or limits.concurrency_key is None:
+        return []
+    parts = _parts(limits.concurrency_key)
+    gate = run.gate or _gate_of(connection, run.id, limits.concurrency_key)
+    of_gate, turn = {"of_type": run.job_type, "gate": gate}, {**_its_turn(run), "gate": gate}
+    return [
+        (Prepared("explain.at_work", (True,)), of_gate),
+        (Prepared("explain.gate"), of_gate),
+        (Prepared("explain.behind_gate_in_front"), turn),
+        (Prepared("explain.same_key_in_front", (len(parts),)), {**turn, **parts}),
+        (Prepared("explain.gate_of", (len(parts),)), {**parts, "run": run.id}),
+    ]
+
+
+def _speed(run: Row) -> Question:
+    return Prepared("explain.speed"), {"of_type": run.job_type, "since": -2 * _SPEED_OF.total_seconds()}
+
+
 def forecast(connection: Connection, run: Row, place: Place) -> Forecast:
     """How many due runs of the type are in front of a run, and how long they take by the speed of the last hours."""
     counted = place.in_front
     in_front = min(counted, MOST_IN_FRONT)
-    values = {"of_type": run.job_type, "since": -2 * _SPEED_OF.total_seconds()}
-    ended = connection.execute(Prepared("explain.speed"), values).one()
+    ended = connection.execute(*_speed(run)).one()
     if not ended.ends:
         return Forecast(in_front, counted > MOST_IN_FRONT, None, None)
     per_second = float(ended.ends) / max(1.0, (ended.now - ended.first).total_seconds())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     ColumnElement,
     Float,
     Integer,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     select,
 )
 
+from jobrunner.store.dialect.rows import rows
 from jobrunner.store.dialect.values import UtcTime, later, now
 from jobrunner.store.schema import job_definitions, job_effects, job_hosts, job_pauses, job_runs, job_ticks
 from jobrunner.store.statements.backpressure import WAITING
@@ -29,8 +31,9 @@ from jobrunner.store.views import job_claimable
 
 _MOST = bindparam("most", type_=Integer)
 """Rows that a finding counts."""
-_OF_TYPE = bindparam("of_type", type_=job_runs.c.job_type.type)
 _ENOUGH_TICKS = 3
+_MOST_TYPES = literal_column("10000", Integer())
+_MORE_THAN_COUNTED: ColumnElement[int] = literal_column("1048576", Integer())
 
 
 def hosts() -> Select[Any]:
@@ -59,7 +62,7 @@ def killed_ticks() -> Select[Any]:
         select(columns.host, func.count().label("ticks"), func.max(columns.started_at).label("last_at"))
         .where(
             columns.started_at > later(bindparam("since", type_=Float)),
-            columns.started_at < later(bindparam("before", type_=Float)),
+            columns.started_at < later(bindparam("killed_before", type_=Float)),
             columns.finished_at.is_(None),
             not_(is_alive),
         )
@@ -69,39 +72,55 @@ def killed_ticks() -> Select[Any]:
 
 
 def waiting_types() -> Select[Any]:
-    """The types with waiting runs, due or not. One step in an index for each type."""
-    runs = job_runs.c
-    types = select(func.min(runs.job_type).label("job_type")).where(WAITING).cte("types", recursive=True)
-    following = select(func.min(runs.job_type)).where(WAITING, runs.job_type > types.c.job_type).correlate(types)
-    types = types.union_all(
-        select(following.scalar_subquery().label("job_type")).select_from(types).where(types.c.job_type.is_not(None))
-    )
+    """The types with waiting runs, due or not."""
+    types = _waiting_types()
     return select(types.c.job_type).where(types.c.job_type.is_not(None))
 
 
-def due_of_type() -> Select[Any]:
-    """The due run of a type whose turn is next, and how many are due, in one walk through the claim's index."""
-    due = job_claimable.c
-    found = (
-        select(due.id, due.run_at, due.turn_at)
-        .where(due.job_type == _OF_TYPE)
-        .order_by(due.turn_at, due.run_at, due.id)
-        .limit(_MOST)
-        .subquery("found")
-        .c
+def _waiting_types() -> CTE:
+    """One step in an index for each type. The last row is NULL."""
+    runs = job_runs.c
+    types = select(func.min(runs.job_type).label("job_type")).where(WAITING).cte("types", recursive=True)
+    following = select(func.min(runs.job_type)).where(WAITING, runs.job_type > types.c.job_type).correlate(types)
+    return types.union_all(
+        select(following.scalar_subquery().label("job_type")).select_from(types).where(types.c.job_type.is_not(None))
     )
-    order = (found.turn_at, found.run_at, found.id)
-    return select(found.id, found.run_at, func.count().over().label("runs")).order_by(*order).limit(1)
+
+
+def due_types() -> Select[Any]:
+    """The types with waiting runs: the due run whose turn is next, if any, and how many are due.
+
+    One walk through the claim's index for each type.
+    """
+    runs, due, types = job_runs.c, job_claimable.c, _waiting_types()
+    of_type = select(due.id, due.run_at, due.turn_at).where(due.job_type == types.c.job_type).correlate(types)
+    walk = of_type.order_by(due.turn_at, due.run_at, due.id).limit(_MOST).subquery("walk").c
+    # Not a join, for which the planner would read the whole queue: it has no statistics of a recursion. A subquery has
+    # one value only, so the id and the count are one number.
+    first = select(walk.id * _MORE_THAN_COUNTED + func.count().over())
+    both = first.order_by(walk.turn_at, walk.run_at, walk.id).limit(1).scalar_subquery().label("both")
+    # The limit keeps the planner from computing it several times.
+    found = select(types.c.job_type, both).where(types.c.job_type.is_not(None)).limit(_MOST_TYPES).subquery("found").c
+    each = select(
+        found.job_type,
+        (found.both // _MORE_THAN_COUNTED).label("id"),
+        (found.both % _MORE_THAN_COUNTED).label("runs"),
+    )
+    listed = each.subquery("listed").c
+    run_at = select(runs.run_at).where(runs.id == listed.id).scalar_subquery().label("run_at")
+    return select(listed.job_type, listed.id, run_at, listed.runs).where(listed.id.is_not(None))
 
 
 def came_since() -> Select[Any]:
-    """How many runs of a type became due since an instant and wait still, up to a limit.
+    """How many runs of each of some types became due since an instant and wait still, up to a limit.
 
     Not those of a higher priority whose turn was earlier: the index has the turns.
     """
     due, since = job_claimable.c, bindparam("since", type_=UtcTime())
-    found = select(due.id).where(due.job_type == _OF_TYPE, due.turn_at >= since, due.run_at >= since)
-    return select(func.count().label("runs")).select_from(found.limit(_MOST).subquery("found"))
+    given = rows("given", {"job_type": job_runs.c.job_type.type})
+    found = select(due.id).where(due.job_type == given.c.job_type, due.turn_at >= since, due.run_at >= since)
+    counted = _count(found.correlate(given).limit(_MOST).subquery("found"))
+    return select(given.c.job_type, counted.label("runs"))
 
 
 def dead() -> Select[Any]:
@@ -135,7 +154,7 @@ def expired_leases() -> Select[Any]:
         func.min(columns.locked_until).label("first_at"),
     ]
     return select(*found).where(
-        columns.status == RUNNING, columns.locked_until < later(bindparam("before", type_=Float))
+        columns.status == RUNNING, columns.locked_until < later(bindparam("expired_before", type_=Float))
     )
 
 
@@ -168,7 +187,7 @@ def old_pauses() -> Select[Any]:
     """What has been paused for longer than a time, the oldest first."""
     columns = job_pauses.c
     found = select(columns.kind, columns.name, columns.actor, columns.reason, columns.paused_at)
-    is_old = columns.paused_at < later(bindparam("before", type_=Float))
+    is_old = columns.paused_at < later(bindparam("paused_before", type_=Float))
     return found.where(is_old).order_by(columns.paused_at).limit(_MOST)
 
 

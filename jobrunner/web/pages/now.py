@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
-from jobrunner.admin.findings import Finding, findings
+from jobrunner.admin.findings import Finding, asked, findings
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
+from jobrunner.store import findings as facts
 from jobrunner.store import overview
 from jobrunner.store.connection import Connection
+from jobrunner.store.explain.runs import oldest_due
+from jobrunner.store.joined import together
 from jobrunner.store.overview import State
 from jobrunner.web.call import Call, Page
+from jobrunner.web.pages import pausing
 
 
 def now(call: Call) -> Page:
     """The same as the command ``status``. The page runs no handlers, so it does not know the types of this host."""
-    at, (state, wrong) = call.recent.get("now", lambda: call.read(_read))
     label = call.access.location.label
-    data = {"database": label, **vars(state), "handlers_problem": None, "state_problem": None}
-    return Page("now.html", {"at": at, "state": state, "findings": wrong, "database": label}, data)
+    if call.wants_json:
+        _, (state, wrong) = call.recent.get("status", lambda: call.read(_read_all))
+        listed = None if wrong is None else [each.as_data() for each in wrong]
+        problems = {"handlers_problem": None, "state_problem": None}
+        return Page("", {}, {"database": label, "findings": listed, **vars(state), **problems})
+    at, (state, wrong) = call.recent.get("now", lambda: call.read(_read))
+    done = pausing.DONE.get(call.query.get("done", ""))
+    return Page("now.html", {"at": at, "state": state, "findings": wrong, "database": label, "done": done})
 
 
 def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
-    return overview.status(connection, None), _findings(connection)
-
-
-def _findings(connection: Connection) -> list[Finding] | None:
-    """What is wrong. None: the settings of this process cannot be read, and the thresholds stand there."""
+    """What is wrong, None if the settings of this process cannot be read, and the thresholds stand there."""
     try:
-        return findings(connection, config.load(os.environ), None)
+        settings = config.load(os.environ)
     except ConfigurationError:
-        return None
+        return overview.status(together(connection, overview.questions()), None, explains=False), None
+    connection = together(connection, [*overview.questions(), *facts.questions(asked(settings))])
+    return overview.status(connection, None, explains=False), findings(connection, settings, None)
+
+
+def _read_all(connection: Connection) -> tuple[State, list[Finding] | None]:
+    state, wrong = _read(connection)
+    found = oldest_due(connection)
+    return replace(state, oldest_due=None if found is None else found.brief()), wrong

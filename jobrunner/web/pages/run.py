@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
+from jobrunner.application.enqueueing import check_run_at
 from jobrunner.errors import UsageError
 from jobrunner.lifecycle import Event, Status, allowed
-from jobrunner.store import admin, queries
+from jobrunner.store import admin, queries, run_view
 from jobrunner.store.admin import Answer as Done
 from jobrunner.store.connection import Connection
+from jobrunner.store.explain.runs import explain_run
 from jobrunner.store.queries import Run
+from jobrunner.text import whole_number
+from jobrunner.web import fields
 from jobrunner.web.call import Call, Download, NotFound, Page, Redirect
 from jobrunner.web.pages import life
+from jobrunner.web.rendering import since
 from jobrunner.web.visitors import Verb
 
-_NEWEST_ATTEMPTS = 20
 _ALONE = ("payload", "result", "progress", "last_error", "output", "attempt_log", "event_log")
 _INSIDE = ("lease_token", "turn_at", "gate", "has_dependants")
 _EVENTS = {
     Verb.RETRY: (Event.RETRY, Event.FORCE_RETRY),
+    # Of whatever a claim takes.
+    Verb.RESCHEDULE: (Event.CLAIM,),
+    Verb.PRIORITY: (Event.CLAIM,),
     Verb.CANCEL: (Event.CANCEL,),
     Verb.DISCARD: (Event.DISCARD,),
 }
@@ -28,16 +36,22 @@ _DONE = {
     Verb.RETRY: "Queued again.",
     Verb.CANCEL: "Cancelled, or its handler is being stopped.",
     Verb.DISCARD: "Discarded.",
+    Verb.RESCHEDULE: "It has another time.",
+    Verb.PRIORITY: "It has another priority.",
 }
 
 
 def show(call: Call, problem: str | None = None) -> Page:
     """The run. ``problem`` says why it was not changed."""
     run_id = call.number("id")
-    at, found = call.read(lambda connection: queries.show(connection, run_id))
-    if found is None:
+    status = 200 if problem is None else 409
+    if call.wants_json:
+        return Page("", {}, _data(call, run_id) if problem is None else {"error": problem}, status)
+    at, looked = call.read(partial(run_view.look, run_id=run_id))
+    if looked is None:
         raise NotFound(f"there is no run {run_id}")
-    run = call.masks.run(found)
+    found, explained = looked
+    run = call.masks.run(found.run)
     fields = {
         name: value
         for name, value in vars(run).items()
@@ -46,16 +60,39 @@ def show(call: Call, problem: str | None = None) -> Page:
     values = {
         "at": at,
         "run": run,
+        # What has succeeded needs no explanation.
+        "explained": None if run.status == Status.SUCCEEDED else explained.masked(call.masks.hiding(found.run)),
+        "schedule": found.schedule,
+        "neighbours": found.neighbours,
         "fields": fields,
         "life": life.drawing(run),
         "life_size": (life.WIDTH, life.HEIGHT),
-        "attempts": run.attempt_log[: -_NEWEST_ATTEMPTS - 1 : -1],
-        "older": max(0, len(run.attempt_log) - _NEWEST_ATTEMPTS),
-        "verbs": [verb for verb in _EVENTS if verb in call.visitor.verbs and _is_possible(verb, run)],
+        "attempts": run.attempt_log[::-1],
+        "older": found.older,
+        "verbs": [verb for verb in _EVENTS if verb in call.verbs and _is_possible(verb, run)],
         "done": _DONE.get(call.query.get("done", "")),  # type: ignore[call-overload]
-        "problem": problem,
+        "problem": problem and f"{problem} {_as_it_is(run, at)}",
     }
-    return Page("run.html", values, run if problem is None else {"error": problem}, 200 if problem is None else 409)
+    return Page("run.html", values, None, status)
+
+
+def _data(call: Call, run_id: int) -> dict[str, Any]:
+    """The same as `show --json`."""
+    _, (found, explained) = call.read(
+        lambda connection: (queries.show(connection, run_id), explain_run(connection, run_id))
+    )
+    if found is None or explained is None:
+        raise NotFound(f"there is no run {run_id}")
+    return {**vars(call.masks.run(found)), "explanation": explained.masked(call.masks.hiding(found)).brief()}
+
+
+def _as_it_is(run: Run, at: datetime) -> str:
+    """What somebody who was too late wants to know."""
+    if run.finished_at is not None:
+        how = "succeeded" if run.status == Status.SUCCEEDED else f"is {run.status}"
+        return f"The run already {how}, {since(run.finished_at, at)}."
+    began_at = run.started_at if run.status == Status.RUNNING else None
+    return f"The run is {run.status}{f', {since(began_at, at)}' if began_at else ''}."
 
 
 def _is_possible(verb: Verb, run: Run) -> bool:
@@ -90,6 +127,19 @@ def discard(call: Call) -> Page | Redirect:
     return _change(call, Verb.DISCARD, admin.discard)
 
 
+def reschedule(call: Call) -> Page | Redirect:
+    """Give the run another time."""
+    run_at = fields.instant_or_later(call.form.get("run_at", ""))
+    check_run_at(run_at)
+    return _change(call, Verb.RESCHEDULE, partial(admin.reschedule, run_at=run_at))
+
+
+def set_priority(call: Call) -> Page | Redirect:
+    """Give the run another priority."""
+    priority = whole_number(call.form.get("priority", ""), least=-1000, most=1000)
+    return _change(call, Verb.PRIORITY, partial(admin.set_priority, priority=priority))
+
+
 def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redirect:
     run_id = call.number("id")
 
@@ -103,7 +153,7 @@ def _change(call: Call, verb: Verb, change: Callable[..., Done]) -> Page | Redir
         return Redirect(f"runs/{run_id}?done={verb}", _as_data(done))
     if done.key_holder is not None:
         return show(call, f"Not done: its key is taken by run {done.key_holder}. Cancel that one first.")
-    return show(call, f"Not done: {verb} is not possible while a run is {done.status}. This is the run as it is now.")
+    return show(call, f"Not done: {verb} is not possible.")
 
 
 def _as_data(done: Done) -> dict[str, Any]:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from jobrunner.durations import parse_duration
 from jobrunner.errors import DatabaseUnavailable, NotFoundError, UsageError
 from jobrunner.lifecycle import Status
 from jobrunner.store import error_groups, listing
-from jobrunner.store.error_groups import Errors
+from jobrunner.store.error_groups import ErrorGroup, Errors
 from jobrunner.store.listing import Page as Listed
 from jobrunner.store.selection import WAITING_FOR, Selection
 from jobrunner.text import storable, whole_number
+from jobrunner.web import fields
 from jobrunner.web.call import Call, Page
+from jobrunner.web.visitors import Verb
 
 _A_PAGE = 50
 _SECONDS = 1.2
 """Of the two seconds of a page: for the search. Then it says how far back it has looked."""
-_LARGEST = 10**18 - 1
+LARGEST_ID = 10**18 - 1
 _TEXTS = ("schedule", "key", "error")
+BULK = (Verb.RETRY, Verb.RESCHEDULE, Verb.PRIORITY, Verb.CANCEL, Verb.DISCARD)
+"""What can be done to many runs at once."""
 _FIELDS = ("status", "type", *_TEXTS, "since", "until", "waiting_for")
 
 
@@ -36,10 +38,15 @@ class Filter:
         """The text of a field."""
         return next(iter(self.written.get(name, [])), "")
 
+    def fields(self) -> list[tuple[str, list[str]]]:
+        """The fields that are given, for a form that repeats them."""
+        return [(name, self.written[name]) for name in _FIELDS if self.written.get(name)]
+
     def link(self, **changes: object) -> str:
         """An address with this filter, that a person can send to another."""
-        fields = {name: self.written[name] for name in _FIELDS if self.written.get(name)}
-        return "?" + urlencode({**fields, **{name: str(value) for name, value in changes.items()}}, doseq=True)
+        return "?" + urlencode(
+            {**dict(self.fields()), **{name: str(value) for name, value in changes.items()}}, doseq=True
+        )
 
 
 def runs(call: Call) -> Page:
@@ -48,14 +55,15 @@ def runs(call: Call) -> Page:
     found, problem, status = Listed([], None, None), None, 200
     at = None
     try:
-        selection, before = _selection(asked), _before(asked)
+        selection, before = selection_of(asked), _before(asked)
         read = partial(listing.page, selection=selection, limit=_A_PAGE, before=before, seconds=_SECONDS)
         at, found = call.read(read)
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
         problem, status = f"{error}. A narrower filter, such as since or type, is quicker.", 503
-    values = {"filter": asked, "found": found, "problem": problem, "at": at, **_choices()}
+    verbs = [verb for verb in BULK if verb in call.verbs]
+    values = {"filter": asked, "found": found, "problem": problem, "at": at, "verbs": verbs, **_choices()}
     return Page("runs.html", values, found if problem is None else {"error": problem}, status)
 
 
@@ -65,26 +73,33 @@ def errors(call: Call) -> Page:
     found, problem, status = Errors([], 0, None), None, 200
     at = None
     try:
-        at, found = call.read(partial(error_groups.errors, selection=_selection(asked), seconds=_SECONDS))
+        at, found = call.read(partial(error_groups.errors, selection=selection_of(asked), seconds=_SECONDS))
     except (UsageError, NotFoundError) as error:
         problem, status = f"{error}.", 400
     except DatabaseUnavailable as error:
         problem, status = f"{error}. A narrower filter, such as since or type, is quicker.", 503
-    values = {"filter": asked, "found": found, "problem": problem, "at": at}
+    values = {"filter": asked, "found": found, "problem": problem, "at": at, "retry_all": _retry_all}
     return Page("errors.html", values, found if problem is None else {"error": problem}, status)
+
+
+def _retry_all(group: ErrorGroup) -> list[tuple[str, list[str]]]:
+    """The fields of a form that retries the runs of a group. # stands for numbers, so the text goes up to the first."""
+    text = f"{group.error_type or ''}: {group.error}".partition("#")[0]
+    return [("type", [group.job_type]), ("status", [each.value for each in error_groups.STATUSES]), ("error", [text])]
 
 
 def _choices() -> dict[str, Any]:
     return {"statuses": [each.value for each in Status], "waits": list(WAITING_FOR)}
 
 
-def _selection(asked: Filter) -> Selection:
+def selection_of(asked: Filter) -> Selection:
+    """The runs that a filter means. Raises UsageError."""
     schedule, key, error = (_stored(asked.first(name)) or None for name in _TEXTS)
     return Selection(
         statuses=tuple(_status(each) for each in asked.written.get("status", [])),
         job_types=tuple(_stored(each) for each in asked.written.get("type", [])),
-        since=_when(asked.first("since")),
-        until=_when(asked.first("until")),
+        since=fields.instant_or_ago(asked.first("since")),
+        until=fields.instant_or_ago(asked.first("until")),
         waiting_for=tuple(_wait(each) for each in asked.written.get("waiting_for", [])),
         schedule=schedule,
         key=key,
@@ -94,7 +109,7 @@ def _selection(asked: Filter) -> Selection:
 
 def _before(asked: Filter) -> int | None:
     written = asked.first("before")
-    return whole_number(written, 1, _LARGEST) if written else None
+    return whole_number(written, 1, LARGEST_ID) if written else None
 
 
 def _status(text: str) -> Status:
@@ -113,19 +128,3 @@ def _stored(text: str) -> str:
     if storable(text) != text:
         raise UsageError(f"{text[:60]!r} is in no run; give a text in UTF-8")
     return text
-
-
-def _when(text: str) -> datetime | timedelta | None:
-    """An instant, in UTC unless it has an offset, or so long ago."""
-    if not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            return parse_duration(text)
-        except UsageError:
-            raise UsageError(
-                f"{text[:40]!r} is no time; write 2h for two hours ago, or 2026-01-31 14:00 in UTC"
-            ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

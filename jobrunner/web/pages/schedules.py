@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,20 +11,26 @@ from functools import partial
 from itertools import islice
 from urllib.parse import urlencode
 
-from jobrunner.errors import BadSchedule, NotFoundError
+from jobrunner.errors import BadSchedule, NotFoundError, UsageError
 from jobrunner.schedules import timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings import config
 from jobrunner.store import backfill, definitions, pausing
 from jobrunner.store.definitions import ListedDefinition
+from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
 from jobrunner.web.visitors import Verb
 from jobrunner.worker import expansion
 
 _COMING = 5
 _NEWEST = 30
-_DONE = {"pause": "Paused: its slots get no runs until it is resumed.", "resume": "Resumed."}
+_MOST_SLOTS = 1000
+_DONE = {
+    "pause": "Paused: its slots get no runs until it is resumed.",
+    "resume": "Resumed.",
+    "dropped": "Dropped: as many runs of its type wait as may.",
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def schedule(call: Call) -> Page:
         "schedule": found,
         "meant": meant,
         "payload": call.masks.value(found.payload),
-        "verbs": [] if found.removed_at else [verb for verb in _verbs(found) if verb in call.visitor.verbs],
+        "verbs": [] if found.removed_at else [verb for verb in _verbs(found) if verb in call.verbs],
         "done": _DONE.get(call.query.get("done", "")),
         "strip": list(reversed(found.runs)),
     }
@@ -62,7 +69,7 @@ def schedule(call: Call) -> Page:
 
 
 def _verbs(found: ListedDefinition) -> tuple[Verb, ...]:
-    return (Verb.TRIGGER, Verb.RESUME if found.paused_at else Verb.PAUSE)
+    return (Verb.TRIGGER, Verb.RESUME if found.paused_at else Verb.PAUSE, *([Verb.BACKFILL] if found.schedule else []))
 
 
 def _in_words(found: ListedDefinition, at: datetime, count: int) -> InWords:
@@ -104,7 +111,35 @@ def trigger(call: Call) -> Redirect:
     """Make one run now, and show it."""
     name = call.form.get("name", "")
     made = call.write(lambda connection: backfill.trigger(connection, name, _payload_limit(), call.actor))
-    return _back(name, "") if made.id is None else Redirect(f"runs/{made.id}", {"id": made.id})
+    return _back(name, "dropped") if made.id is None else Redirect(f"runs/{made.id}", {"id": made.id})
+
+
+def fill(call: Call) -> Page:
+    """Make runs for past slots that have none. First it shows what it would make."""
+    name, is_agreed = call.form.get("name", ""), call.form.get("agreed") == "yes"
+    begin, end = (fields.instant(call.form.get(each, "")) for each in ("from", "to"))
+    if begin > end:
+        raise UsageError("from is later than to; no slot lies between them")
+    settings = config.load(os.environ)
+    kept = min(settings.keep[status] for status in ("succeeded", "cancelled", "dead"))
+    span = backfill.Span(begin, end, _MOST_SLOTS, kept, call.form.get("again") == "yes")
+    work = partial(backfill.backfill, name=name, span=span, payload_limit=settings.payload_limit, actor=call.actor)
+    if is_agreed:
+        slots = call.write(work)
+    else:
+        # A dry run locks the row of the schedule, too.
+        slots = call.access.write(partial(work, dry_run=True))
+    counts = Counter(each.answer for each in slots)
+    fields_again = [(each, call.form[each]) for each in ("name", "from", "to", "again", "reason") if each in call.form]
+    values = {
+        "name": name,
+        "slots": slots,
+        "counts": counts,
+        "makes": counts["made"] + counts["retried"],
+        "is_done": is_agreed,
+        "again": fields_again,
+    }
+    return Page("backfill.html", values, slots)
 
 
 def _back(name: str, done: str) -> Redirect:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from jobrunner.errors import UsageError
-from jobrunner.store import trails, uncertain
+from jobrunner.store import pauses, trails, uncertain
 from jobrunner.store.uncertain import Settled
 from jobrunner.text import whole_number
 from jobrunner.web.call import Call, NotFound, Page, Redirect
+from jobrunner.web.pages import pausing
 from jobrunner.web.visitors import Verb
 
 _A_PAGE = 100
@@ -16,11 +17,17 @@ _LARGEST = 10**18 - 1
 def hosts(call: Call) -> Page:
     """The last tick of each host, and the newest ticks of all."""
     before = _before(call)
-    at, (last, found) = call.read(
-        lambda connection: (trails.last_ticks(connection), trails.ticks(connection, _A_PAGE, before))
+    at, (last, found, paused) = call.read(
+        lambda connection: (
+            trails.last_ticks(connection),
+            trails.ticks(connection, _A_PAGE, before),
+            pauses.listed(connection),
+        )
     )
     more = found[-1].id if len(found) == _A_PAGE else None
-    return Page("hosts.html", {"at": at, "hosts": last, "ticks": found, "more": more}, {"hosts": last, "ticks": found})
+    done = pausing.DONE.get(call.query.get("done", ""))
+    values = {"at": at, "hosts": last, "ticks": found, "more": more, "paused": paused, "done": done}
+    return Page("hosts.html", values, {"hosts": last, "ticks": found})
 
 
 def audit(call: Call) -> Page:
@@ -35,7 +42,7 @@ def audit(call: Call) -> Page:
 def effects(call: Call) -> Page:
     """The same as the command ``effects list``."""
     at, found = call.read(lambda connection: uncertain.listed(connection, _A_PAGE))
-    values = {"at": at, "effects": found, "may_settle": Verb.SETTLE in call.visitor.verbs}
+    values = {"at": at, "effects": found, "may_settle": Verb.SETTLE in call.verbs}
     return Page("effects.html", {**values, "done": "Settled." if call.query.get("done") else None}, found)
 
 

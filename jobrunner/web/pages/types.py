@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from jobrunner.admin import stats
-from jobrunner.admin.stats import Hour
+from jobrunner.admin.stats import Hour, Stats
 from jobrunner.lifecycle import Status
+from jobrunner.store import pauses
+from jobrunner.store.connection import Connection
+from jobrunner.store.pauses import Pause
+from jobrunner.store.statement import Prepared
 from jobrunner.web.call import Call, Page
+from jobrunner.web.pages import pausing
 
 PERIODS = {"24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 _WIDTH, _HEIGHT = 960, 120
@@ -33,12 +39,27 @@ def types(call: Call) -> Page:
     chosen = call.query.get("since", "24h")
     chosen = chosen if chosen in PERIODS else "24h"
     period = PERIODS[chosen]
-    at, (found, hours) = call.read(
-        lambda connection: (stats.stats(connection, period), stats.hours(connection, period))
-    )
+    at, (found, hours, paused, waiting) = call.read(partial(_read, period=period))
     bars, most = _bars(hours)
-    values = {"at": at, "stats": found, "bars": bars, "most": most, "size": (_WIDTH, _HEIGHT)}
+    paused_types = {each.name for each in paused if each.kind == "type"}
+    names = sorted({*waiting, *(each.job_type for each in found.types)} - paused_types)
+    done = pausing.DONE.get(call.query.get("done", ""))
+    values = {
+        "at": at,
+        "stats": found,
+        "paused": paused,
+        "names": names,
+        "done": done,
+        "bars": bars,
+        "most": most,
+        "size": (_WIDTH, _HEIGHT),
+    }
     return Page("types.html", {**values, "periods": list(PERIODS), "chosen": chosen}, found)
+
+
+def _read(connection: Connection, period: timedelta) -> tuple[Stats, list[Hour], list[Pause], list[str]]:
+    waiting = connection.execute(Prepared("findings.waiting_types")).scalars()
+    return stats.stats(connection, period), stats.hours(connection, period), pauses.listed(connection), waiting
 
 
 def _bars(hours: list[Hour]) -> tuple[list[Bar], int]:

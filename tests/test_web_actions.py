@@ -1,0 +1,194 @@
+"""What the page can do: each action of the command line, counted, with a reason and a row in the audit trail."""
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+
+import click
+import pytest
+
+from harness import Database, postgresql_only, sqlite_only
+from harness.handlers_rows import status_of
+from harness.invariants import insert_runs
+from harness.web import Asked, is_page, one_of_each, paths
+from jobrunner.cli.program import cli
+from jobrunner.web.routes import ROUTES
+
+# What these change is declared: by the code, by a file, or by the person who writes the command.
+DECLARING = {"apply", "schedule add", "schedule edit", "schedule remove", "schedule rename", "schedule import", "run"}
+
+
+def commands_that_change(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below
+                yield from commands_that_change(below, (*words, name))
+    elif any("--reason" in each.opts for each in command.params):
+        yield " ".join(words)
+
+
+def test_every_action_of_the_command_line_has_its_route() -> None:
+    of_page = {each.path.strip("/").replace("/", " ") for each in ROUTES if not is_page(each)}
+    actions = set(commands_that_change(cli)) - DECLARING
+    assert actions >= {"retry", "cancel", "pause", "schedule backfill", "effects settle"}
+    for action in actions:
+        assert {action, f"bulk {action}"} & of_page, action
+        if f"bulk {action}" in of_page:
+            assert f"runs {{id}} {action}" in of_page
+
+
+def hidden(page: str) -> dict[str, list[str]]:
+    """The fields of the last form, which asks whether to go on."""
+    found: dict[str, list[str]] = {}
+    form = page[page.rindex("<form method") :]
+    for name, value in re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form):
+        found.setdefault(name, []).append(unescape(value))
+    return found
+
+
+def test_all_runs_that_match_are_counted_and_asked_before_they_change(database: Database) -> None:
+    now = database.now()
+    dead = insert_runs(database, 60, "send", status="dead", finished_at=now, last_error="no host", error_type="E")
+    insert_runs(database, 3, "send", status="succeeded", finished_at=now)
+    asked = Asked(database)
+    form = {"which": "all", "type": "send", "since": "2h"}
+    page = asked("/bulk/retry", form).body.decode()
+    assert "retry: 60 runs (60 dead)" in page
+    assert status_of(database, dead[0]) == "dead"
+    again = hidden(page)
+    assert again["since"] != ["2h"], "the same runs in the second step"
+    done = asked("/bulk/retry", {**again, "reason": ["the host is back"]}).body.decode()
+    assert "retry: 60 of 60 runs changed" in done
+    assert database.value("SELECT count(*) FROM job_runs WHERE status = 'queued'") == 60
+    (event,) = database.query("SELECT actor, action, detail FROM job_events")
+    assert (event["actor"], event["action"], event["detail"]["reason"]) == ("ada (page)", "retry", "the host is back")
+    assert event["detail"]["filter"]["job_types"] == ["send"]
+    assert "There is no run to retry." in asked("/bulk/retry", {**again, "reason": ["again"]}).body.decode()
+    assert asked("/bulk/cancel", {"which": "all", "status": "dead"}).status == 400
+
+
+def test_each_bulk_action_does_to_the_selected_runs_what_its_command_does(database: Database) -> None:
+    asked, later = Asked(database), "2040-01-01 10:00"
+    cases: list[tuple[str, dict[str, str], str, Any]] = [
+        ("cancel", {}, "status", "cancelled"),
+        ("discard", {"reason": "of no use"}, "last_error", "of no use"),
+        ("reschedule", {"run_at": later}, "run_at", datetime(2040, 1, 1, 10, tzinfo=UTC)),
+        ("priority", {"priority": "7"}, "priority", 7),
+    ]
+    for action, fields, column, value in cases:
+        (mine,) = insert_runs(database, 1, "send")
+        (other,) = insert_runs(database, 1, "send")
+        (late,) = insert_runs(database, 1, "send", status="succeeded", finished_at=database.now())
+        form = {"id": str(mine), **fields}
+        page = asked(f"/bulk/{action}", form).body.decode()
+        assert f"{action}: 1 run (1 queued)" in page, action
+        assert asked(f"/bulk/{action}", {**form, "agreed": "yes"}).status == 200
+        found = {row["id"]: row[column] for row in database.query(f"SELECT id, {column} FROM job_runs")}
+        assert found[mine] == value or database.value(
+            f"SELECT count(*) FROM job_runs WHERE id = ? AND {column} = ?", [mine, value]
+        ), action
+        assert found[other] != value
+        # Somebody was quicker.
+        page = asked(f"/bulk/{action}", {**form, "id": str(late)}).body.decode()
+        assert re.search(r"Not possible.*succeeded", page, re.DOTALL), action
+        assert asked(f"/bulk/{action}", fields).status == 400
+    assert asked("/bulk/discard", {"id": "1", "agreed": "yes"}).status == 400
+    assert asked("/bulk/reschedule", {"id": "1", "run_at": "soon"}).status == 400
+    assert asked("/bulk/priority", {"id": "1", "priority": "9999"}).status == 400
+
+
+@pytest.mark.either_database
+def test_all_runs_of_an_error_are_retried_from_their_group(database: Database) -> None:
+    now = database.now()
+    for number in range(5):
+        text = f"no row {number} of it"
+        insert_runs(database, 2, "send", status="dead", finished_at=now, last_error=text, error_type="E")
+    insert_runs(database, 1, "send", status="dead", finished_at=now, last_error="another", error_type="E")
+    asked = Asked(database)
+    page = asked.text("/errors")
+    form = next(each for each in re.findall(r"<form method.*?</form>", page, re.DOTALL) if "no row" in each)
+    fields = hidden(form)
+    assert fields["error"] == ["E: no row "]
+    assert "retry: 10 runs (10 dead)" in asked("/bulk/retry", fields).body.decode()
+
+
+def test_who_was_too_late_is_told_what_became_of_the_run(database: Database) -> None:
+    now = database.now() - timedelta(seconds=3)
+    (done,) = insert_runs(database, 1, "send", status="succeeded", finished_at=now)
+    page = Asked(database)(f"/runs/{done}/cancel", {"x": "y"})
+    assert page.status == 409
+    assert re.search(r"Not done: cancel is not possible. The run already succeeded, \d+s ago", page.body.decode())
+
+
+def test_types_hosts_and_everything_are_paused_and_resumed(database: Database) -> None:
+    one_of_each(database)
+    asked = Asked(database)
+    for kind, name, page in (("type", "append", "/types"), ("host", "h", "/hosts"), ("all", "", "/")):
+        form = {"kind": kind, "name": name, "reason": "a move"}
+        assert asked("/pause", form).status == 303
+        assert asked("/pause", form).status == 303
+        (row,) = database.query("SELECT name, actor, reason FROM job_pauses")
+        assert tuple(row.values()) == (name, "ada (page)", "a move")
+        assert "a move" in asked.text(page), page
+        assert "Somebody else has paused it already." in asked.text(f"{page}?done=paused")
+        assert asked("/resume", form).status == 303
+        assert database.value("SELECT count(*) FROM job_pauses") == 0
+    assert asked("/pause", {"kind": "dog", "name": "x"}).status == 400
+    assert asked("/pause", {"kind": "type", "name": " no type"}).status == 400
+
+
+def test_backfill_shows_what_it_would_make_and_then_makes_it(database: Database) -> None:
+    one_of_each(database)
+    now = database.now()
+    database.execute("DELETE FROM job_types")
+    begin, end = ((now - timedelta(days=days)).date() for days in (4, 1))
+    asked, form = Asked(database), {"name": "nightly", "from": f"{begin} 00:00", "to": f"{end} 00:00", "reason": "lost"}
+    before = database.value("SELECT count(*) FROM job_runs")
+    page = asked("/schedule/backfill", form).body.decode()
+    assert "make 4 runs" in page
+    assert database.value("SELECT count(*) FROM job_runs") == before
+    assert asked("/schedule/backfill", hidden(page)).status == 200
+    assert database.value("SELECT count(*) FROM job_runs") == before + 4
+    page = asked("/schedule/backfill", form).body.decode()
+    assert "4 has a run" in page
+    assert "make " not in page
+    assert database.query("SELECT detail FROM job_events ORDER BY id DESC")[0]["detail"]["reason"] == "lost"
+    assert asked("/schedule/backfill", {**form, "from": "yesterday"}).status == 400
+
+
+def buttons(asked: Asked, runs: dict[str, int]) -> set[str]:
+    """The addresses of all forms of all pages that change something."""
+    found = set[str]()
+    for path in paths(runs):
+        found |= set(re.findall(r'<form[^>]* method="post" action="([^"]*)"', asked(path).body.decode()))
+    return found
+
+
+@sqlite_only
+def test_page_of_a_file_that_cannot_be_written_has_no_buttons(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = one_of_each(database)
+    assert buttons(Asked(database), runs)
+    # What the system says to users other than root, by whom the tests may run.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    assert buttons(Asked(database), runs) == set()
+    assert "read-only" in Asked(database).text("/runs")
+
+
+@postgresql_only
+def test_page_of_a_database_that_is_read_only_has_no_buttons(database: Database) -> None:
+    runs = one_of_each(database)
+    assert buttons(Asked(database), runs)
+    name = database.value("SELECT current_database()")
+    database.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    asked = Asked(database)
+    assert buttons(asked, runs) == set()
+    assert "read-only" in asked.text("/runs")
+    refused = asked(f"/runs/{runs['queued']}/cancel", {"x": "y"})
+    assert refused.status in (403, 503), refused.body
