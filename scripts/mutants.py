@@ -398,7 +398,7 @@ MUTATIONS = (
     Mutation(
         "the end of an own transaction skips a locked row",
         f"{STORE}/finalize.py",
-        "_SUCCEED_WAITING if waits else _SUCCEED,",
+        "(_SUCCEED_WAITING if waits else _SUCCEED),",
         "_SUCCEED,",
         ["tests/test_own_transaction.py::test_end_waits_for_a_heartbeat_that_has_locked_the_row"],
     ),
