@@ -42,6 +42,7 @@ def test_a_user_whom_the_password_database_does_not_know(jobrunner: Commands, ap
 
 
 @sqlite_only
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("home", [None, "/nonexistent", "/"])
 def test_a_user_without_a_home_is_told_what_to_set(jobrunner: Commands, app: App, home: str | None) -> None:
     letters(app)
@@ -53,6 +54,7 @@ def test_a_user_without_a_home_is_told_what_to_set(jobrunner: Commands, app: App
 
 
 @sqlite_only
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("where", ["home", "missing home"])
 def test_a_home_on_a_read_only_disk(jobrunner: Commands, app: App, tmp_path: Path, where: str) -> None:
     letters(app)
@@ -194,6 +196,7 @@ def test_disk_that_fills_during_a_run_loses_no_run(
 
 
 @sqlite_only
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("umask", ["000", "777"])
 def test_created_files_are_private_whatever_the_umask(
     jobrunner: Commands, app: App, tmp_path: Path, umask: str
@@ -216,7 +219,7 @@ def test_created_files_are_private_whatever_the_umask(
     modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in home.rglob("*")}
     app.release("go")
     assert tick.communicate(timeout=30)[1] == b""
-    notes = {name for name in modes if name.startswith("tick-")}
+    notes = {name for name in modes if name.startswith(("tick-", "last-"))}
     assert {Path(name).suffix for name in notes} == {".json", ".page"}
     assert modes == dict.fromkeys({"log", *WHILE_AT_WORK, *notes}, "0o600") | dict.fromkeys(
         {".local", "share", "jobrunner", "var", "state"}, "0o700"

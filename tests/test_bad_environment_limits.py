@@ -122,6 +122,7 @@ def test_a_library_that_cannot_be_loaded_is_one_line(jobrunner: Commands, tmp_pa
 
 @sqlite_only
 @pytest.mark.promise("P1", on="sqlite")
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("blocks", [0, 8, 64])
 def test_file_size_limit_is_reported_in_one_line(
     jobrunner: Commands, app: App, database: SQLiteDatabase, blocks: int

@@ -149,6 +149,7 @@ def test_default_database_file_depends_on_the_user_only(jobrunner: Commands, tmp
     assert answer.endswith("/.local/share/jobrunner/jobrunner.db\n")
 
 
+@pytest.mark.long(sample=1)
 @pytest.mark.parametrize("round_", [1, 2, 3])
 def test_eight_first_commands_at_once_make_one_database(home: Home, round_: int) -> None:
     """In three rounds: whether they meet at the very moment is up to the machine."""

@@ -174,7 +174,7 @@ def test_show_has_every_column_under_its_name(jobrunner: Commands, database: Dat
     jobrunner.tick()
     shown = jobrunner.show(run_id)
     (row,) = database.query("SELECT * FROM job_runs")
-    assert set(shown) == {*row, "waits_for", "explanation", "attempt_log", "event_log"}
+    assert set(shown) == {*row, "waits_for", "explanation", "attempt_log", "event_log", "trace_id"}
     for name, value in row.items():
         if isinstance(value, datetime):
             assert datetime.fromisoformat(shown[name]) == value

@@ -5,6 +5,8 @@ million finished runs, 100 000 due ones of a type that this host does not know a
 planner's settings as they come, and with no statistics, good ones, and those of a queue that was empty.
 """
 
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -48,10 +50,21 @@ def unbounded(store: Store, when: str, calls: dict[str, Call], times: int = 1) -
     return [str(cost) for cost in every if not cost.is_bounded(times)]
 
 
+@pytest.fixture
+def beside_a_million(database: PostgresDatabase) -> Iterator[Store]:
+    """A database with a long history, in which nothing is due."""
+    for statement in (HISTORY, LATER, TRAIL, EVENTS):
+        database.execute(statement)
+    # A tick a minute: they grow slowly enough for statistics to keep up.
+    database.execute("ANALYZE job_ticks")
+    with closing(Store(locate(database.url), patience=timedelta(seconds=5))) as store:
+        yield store
+
+
 @postgresql_only
-def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabase) -> None:
+def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabase, beside_a_million: Store) -> None:
     # One test for all, so that the million rows are made once, whatever the number of workers.
-    store = Store(locate(database.url), patience=timedelta(seconds=5))
+    store = beside_a_million
     words = words_of(database.name)
     of_types = hooks(on_dead=[], jobs={"known": {"on_dead": ["chat"]}}, schedules={"s": {"on_dead": ["chat"]}})
     idle = IDLE | {
@@ -59,42 +72,35 @@ def test_no_statement_of_a_tick_grows_with_the_history(database: PostgresDatabas
         for name, notify in {"": None, "with hooks": hooks(), "with hooks of types": of_types}.items()
     }
     every = {**idle, **BUSY}
-    try:
-        for statement in (HISTORY, LATER, TRAIL, EVENTS):
-            database.execute(statement)
-        # A tick a minute: they grow slowly enough for statistics to keep up.
-        database.execute("ANALYZE job_ticks")
-        assert not store.read(ticks.is_anything_due)
-        problems = unbounded(store, "idle", idle)
-        for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
-            database.execute(statement)
-        fill_gates(database, IN_FRONT // 5)
-        assert store.read(ticks.is_anything_due)
-        problems += unbounded(store, "before ANALYZE", every)
-        # As many rows as a slice has, or as a search reads of an index before it reads slices instead.
-        problems += unbounded(store, "before ANALYZE", LOOK, times=15)
-        database.execute("ANALYZE")
-        problems += unbounded(store, "after ANALYZE", every)
-        # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
-        problems += unbounded(store, "after ANALYZE", OLD, times=5)
-        problems += unbounded(store, "after ANALYZE", ASKED, times=30)
-        for table in ("job_types", "job_limits", "job_gates", "job_parents"):
-            database.execute(f"DELETE FROM {table}")
-        database.execute("DELETE FROM job_runs WHERE status IN ('queued', 'running') AND run_at <= jobrunner_now()")
-        database.execute("DELETE FROM job_definitions")
-        database.execute("VACUUM ANALYZE job_runs")
-        assert not store.read(ticks.is_anything_due)
-        problems += unbounded(store, "idle, after ANALYZE", idle)
-        # The usual state of things in the first minute of a bad day: the statistics know of no queue.
-        database.execute("DELETE FROM job_runs WHERE status = 'queued'")
-        database.execute("VACUUM ANALYZE job_runs")
-        for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
-            database.execute(statement)
-        fill_gates(database, IN_FRONT // 5)
-        problems += unbounded(store, "filled since ANALYZE", every)
-        problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
-    finally:
-        store.close()
+    assert not store.read(ticks.is_anything_due)
+    problems = unbounded(store, "idle", idle)
+    for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
+        database.execute(statement)
+    fill_gates(database, IN_FRONT // 5)
+    assert store.read(ticks.is_anything_due)
+    problems += unbounded(store, "before ANALYZE", every)
+    # As many rows as a slice has, or as a search reads of an index before it reads slices instead.
+    problems += unbounded(store, "before ANALYZE", LOOK, times=15)
+    database.execute("ANALYZE")
+    problems += unbounded(store, "after ANALYZE", every)
+    # A batch of 500 goes at a time. (By the time that something is old there are statistics.)
+    problems += unbounded(store, "after ANALYZE", OLD, times=5)
+    problems += unbounded(store, "after ANALYZE", ASKED, times=30)
+    for table in ("job_types", "job_limits", "job_gates", "job_parents"):
+        database.execute(f"DELETE FROM {table}")
+    database.execute("DELETE FROM job_runs WHERE status IN ('queued', 'running') AND run_at <= jobrunner_now()")
+    database.execute("DELETE FROM job_definitions")
+    database.execute("VACUUM ANALYZE job_runs")
+    assert not store.read(ticks.is_anything_due)
+    problems += unbounded(store, "idle, after ANALYZE", idle)
+    # The usual state of things in the first minute of a bad day: the statistics know of no queue.
+    database.execute("DELETE FROM job_runs WHERE status = 'queued'")
+    database.execute("VACUUM ANALYZE job_runs")
+    for statement in (*FILLED, SCHEDULED, KEYED, KEYED_RUNNING, OVERDUE):
+        database.execute(statement)
+    fill_gates(database, IN_FRONT // 5)
+    problems += unbounded(store, "filled since ANALYZE", every)
+    problems += unbounded(store, "filled since ANALYZE", LOOK, times=15)
     assert not problems, "\n".join(problems)
 
 

@@ -143,6 +143,8 @@ class PostgresDatabase(Database):
         self.url = access.url(database)
         self._keeps_session = keeps_session
         self._idle: list[psycopg.Connection[Row]] = []
+        # The server may show one for a moment after it was closed.
+        self._closed_pids: list[int] = []
 
     @contextmanager
     def _session(self) -> Iterator[psycopg.Connection[Row]]:
@@ -169,7 +171,10 @@ class PostgresDatabase(Database):
     def forget_sessions(self) -> None:
         """Close the sessions that are kept: the next statement has a new one."""
         while self._idle:
-            self._idle.pop().close()
+            connection = self._idle.pop()
+            if not connection.closed:
+                self._closed_pids.append(connection.info.backend_pid)
+            connection.close()
 
     def query(self, statement: str, params: Iterable[Any] = ()) -> list[Row]:
         with self._session() as connection:
@@ -211,18 +216,19 @@ class PostgresDatabase(Database):
         self.forget_sessions()
         statement = (
             "SELECT count(pg_terminate_backend(pid)) AS cut FROM pg_stat_activity"
-            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND pid <> ALL(%s)"
         )
         with self.access.admin(self.database) as connection:
-            row = connection.execute(statement, [self.database]).fetchone()
+            row = connection.execute(statement, [self.database, self._closed_pids]).fetchone()
         return int(row[0]) if row else 0
 
     def sessions(self) -> list[Row]:
         """The other sessions of this database (pid, state, query, ...)."""
         self.forget_sessions()
-        return self.query(
+        found = self.query(
             "SELECT * FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+        return [row for row in found if row["pid"] not in self._closed_pids]
 
 
 def translated(statement: str) -> str:
