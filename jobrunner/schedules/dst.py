@@ -54,6 +54,24 @@ def affected_times(recurrence: Recurrence, after: datetime, span: timedelta) -> 
             yield AffectedTimes(change, named[0], named[-1], len(named), _effect(change, fields.fixed_time))
 
 
+def in_words(affected: AffectedTimes) -> str:
+    """What happens to the local times that one clock change skips or repeats."""
+    change, first, is_one = affected.change, affected.first, affected.count == 1
+    times = f"{first:%H:%M}" if is_one else f"{first:%H:%M} to {affected.last:%H:%M} ({affected.count} times)"
+    what = (
+        ("does" if is_one else "do") + " not exist" if change.is_forward else "comes twice" if is_one else "come twice"
+    )
+    effects = {
+        "moved": f"{'it fires' if is_one else 'they fire'} once, right after the gap, at {affected.shown_after:%H:%M}",
+        "first pass": f"{'it fires' if is_one else 'each fires'} once, in the first pass",
+        "real time": "the schedule follows real time, because its minute or hour begins with a star",
+        "correction": "so large a change is a correction of the clock, and moves no slot",
+    }
+    to = "%H:%M" if affected.shown_after.date() == affected.shown_before.date() else "%H:%M on %Y-%m-%d"
+    shift = f"the clock goes from {affected.shown_before:%H:%M} to {affected.shown_after:{to}}"
+    return f"{first:%Y-%m-%d}: {shift}; {times} {what}: {effects[affected.effect]}"
+
+
 def _effect(change: Change, fixed_time: bool) -> DstEffect:
     if not fixed_time:
         return "real time"

@@ -61,6 +61,8 @@ def _environment() -> Environment:
         "tail": tail,
         "seconds": seconds,
         "local": lambda value: f"{value:%a %Y-%m-%d %H:%M %Z}",
+        "day": lambda value: f"{value:%a %m-%d}",
+        "clock": lambda value: f"{value:%H:%M} {value.isoformat(timespec='minutes')[16:] or '+00:00'}",
         "words": lambda name: str(name).replace("_", " "),
     }
     made.globals["version_of"] = version_of

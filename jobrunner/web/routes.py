@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import bulk, now, pausing, run, runs, schedules, trails, types
+from jobrunner.web.pages import bulk, calendar, now, pausing, run, runs, schedules, trails, types
 from jobrunner.web.visitors import Verb
 
 
@@ -37,6 +37,7 @@ ROUTES = (
     Route("GET", "/errors", Verb.LOOK, runs.errors),
     Route("GET", "/types", Verb.LOOK, types.types),
     Route("GET", "/schedules", Verb.LOOK, schedules.schedules),
+    Route("GET", "/schedules/calendar", Verb.LOOK, calendar.calendar),
     Route("GET", "/schedule", Verb.LOOK, schedules.schedule),
     Route("GET", "/hosts", Verb.LOOK, trails.hosts),
     Route("GET", "/effects", Verb.LOOK, trails.effects),

@@ -398,6 +398,10 @@ PEOPLE = {
     **dict.fromkeys(("reconcile.definitions", "reconcile.add"), "apply: once a deploy, all definitions at once"),
     "audit.record": "inserts rows, after what a person's command did",
     "queries.show": "a person's command",
+    **dict.fromkeys(
+        ("calendar.counted", "calendar.runs", "calendar.skips", "calendar.newest"),
+        "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
+    ),
     **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
     **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(

@@ -15,7 +15,6 @@ from jobrunner.errors import BadSchedule, JobrunnerError, UsageError
 from jobrunner.model import Definition
 from jobrunner.schedules import dst, intervals, timezones
 from jobrunner.schedules.describe import describe
-from jobrunner.schedules.dst import AffectedTimes
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings.config import Config
 from jobrunner.text import iso_instant, whole_number
@@ -155,25 +154,7 @@ def _limits(definition: Definition | None, found: int, asked: int) -> list[str]:
 
 def _warnings(recurrence: Recurrence, after: datetime, definition: Definition | None) -> list[str]:
     affected = dst.affected_times(recurrence, after, _YEAR)
-    return [f"warning: {_warning(each)}" for each in affected if not _is_after_end(each.change.at, definition)]
-
-
-def _warning(affected: AffectedTimes) -> str:
-    """What happens to the local times that one clock change skips or repeats."""
-    change, first, is_one = affected.change, affected.first, affected.count == 1
-    times = f"{first:%H:%M}" if is_one else f"{first:%H:%M} to {affected.last:%H:%M} ({affected.count} times)"
-    what = (
-        ("does" if is_one else "do") + " not exist" if change.is_forward else "comes twice" if is_one else "come twice"
-    )
-    effects = {
-        "moved": f"{'it fires' if is_one else 'they fire'} once, right after the gap, at {affected.shown_after:%H:%M}",
-        "first pass": f"{'it fires' if is_one else 'each fires'} once, in the first pass",
-        "real time": "the schedule follows real time, because its minute or hour begins with a star",
-        "correction": "so large a change is a correction of the clock, and moves no slot",
-    }
-    to = "%H:%M" if affected.shown_after.date() == affected.shown_before.date() else "%H:%M on %Y-%m-%d"
-    shift = f"the clock goes from {affected.shown_before:%H:%M} to {affected.shown_after:{to}}"
-    return f"{first:%Y-%m-%d}: {shift}; {times} {what}: {effects[affected.effect]}"
+    return [f"warning: {dst.in_words(each)}" for each in affected if not _is_after_end(each.change.at, definition)]
 
 
 COMMANDS = (next_,)

@@ -16,7 +16,9 @@ from jobrunner.schedules import timezones
 from jobrunner.schedules.describe import describe
 from jobrunner.schedules.recurrence import Recurrence
 from jobrunner.settings import config
-from jobrunner.store import backfill, definitions, pausing
+from jobrunner.store import backfill, calendar, definitions, pausing
+from jobrunner.store.calendar import SlotRun
+from jobrunner.store.connection import Connection
 from jobrunner.store.definitions import ListedDefinition
 from jobrunner.web import fields
 from jobrunner.web.call import Call, NotFound, Page, Redirect
@@ -26,6 +28,8 @@ from jobrunner.worker import expansion
 _COMING = 5
 _NEWEST = 30
 _MOST_SLOTS = 1000
+_STRIPS = 200
+"""So many schedules have the strip of their newest slots in the list."""
 _DONE = {
     "pause": "Paused: its slots get no runs until it is resumed.",
     "resume": "Resumed.",
@@ -43,9 +47,17 @@ class InWords:
 
 def schedules(call: Call) -> Page:
     """The same as the command ``schedule list``."""
-    at, found = call.read(definitions.listed)
-    rows = [(each, _in_words(each, at, 1)) for each in found]
+    at, (found, runs) = call.read(_read)
+    strips: dict[int, list[SlotRun]] = {}
+    for run in runs:
+        strips.setdefault(run.definition_id, []).append(run)
+    rows = [(each, _in_words(each, at, 1), strips.get(each.id, [])) for each in found]
     return Page("schedules.html", {"at": at, "rows": rows}, found)
+
+
+def _read(connection: Connection) -> tuple[list[ListedDefinition], list[SlotRun]]:
+    found = definitions.listed(connection)
+    return found, calendar.newest(connection, [each.id for each in found[:_STRIPS]], _NEWEST)
 
 
 def schedule(call: Call) -> Page:

@@ -1,0 +1,145 @@
+"""The calendar: seven days of each schedule, with what became of past slots, and warnings about clock changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from typing import TypeVar
+
+from jobrunner.errors import BadSchedule, UsageError
+from jobrunner.schedules import dst, timezones
+from jobrunner.schedules.recurrence import Recurrence
+from jobrunner.store import calendar as store
+from jobrunner.store import definitions, tallies
+from jobrunner.store.calendar import SlotRun, SlotRuns
+from jobrunner.store.connection import Connection
+from jobrunner.store.definitions import ListedDefinition
+from jobrunner.text import whole_number
+from jobrunner.web.call import Call, Page
+from jobrunner.web.pages.slots import MOST_A_DAY, Day, Known, has_many, ranges
+
+T = TypeVar("T", SlotRun, SlotRuns)
+A_PAGE = 25
+_DAYS, _BEFORE = 7, 2
+_FARTHEST = timedelta(days=366 * 5)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The week of one schedule, and what clock changes do to its slots. ``zone`` is its own."""
+
+    definition: ListedDefinition
+    zone: tzinfo
+    days: list[Day]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Week:
+    """The rows of a page, whether more schedules follow, and whether all notes about skipped slots were read."""
+
+    rows: list[Row]
+    has_more: bool
+    has_all_notes: bool
+
+
+def calendar(call: Call) -> Page:
+    """Seven days, from the day before yesterday, or from the day that the address names."""
+    number = whole_number(call.query.get("page", "1"), least=1, most=1000)
+    zone: tzinfo = timezones.find("UTC")
+    at, (begin, week) = call.read(lambda connection: _read(connection, call.query.get("from", ""), zone, number))
+    days = [day.begin.astimezone(zone) for day in week.rows[0].days] if week.rows else []
+    values = {
+        "at": at,
+        "week": week,
+        "days": days,
+        "today": at.astimezone(zone).date(),
+        "most": MOST_A_DAY,
+        "number": number,
+        "begin": begin,
+        "earlier": begin - timedelta(days=_DAYS),
+        "later": begin + timedelta(days=_DAYS),
+    }
+    return Page("calendar.html", values, _as_data(begin, week))
+
+
+def _read(connection: Connection, asked: str, zone: tzinfo, number: int) -> tuple[date, Week]:
+    found = definitions.listed(connection)
+    at = tallies.now(connection)
+    begin = _first_day(asked, at.astimezone(zone).date())
+    days = [datetime.combine(begin + timedelta(days=day), datetime.min.time(), zone) for day in range(_DAYS + 1)]
+    days = [day.astimezone(timezones.find("UTC")) for day in days]
+    first = (number - 1) * A_PAGE
+    shown, has_more = found[first : first + A_PAGE], len(found) > first + A_PAGE
+    if not shown:
+        return begin, Week([], has_more=False, has_all_notes=True)
+    ids = [each.id for each in shown]
+    recurrences = {each.id: _recurrence(each) for each in shown}
+    counted, notes = _by_schedule(store.counted(connection, ids, days)), store.skips(connection, ids, days[0])
+    few = [each for each in ids if not has_many(recurrences[each], counted[each], days)]
+    runs, skipped = _by_schedule(store.runs(connection, few, days)), ranges(notes)
+    rows = []
+    for each in shown:
+        recurrence, of_each = recurrences[each.id], runs[each.id] if each.id in few else None
+        known = Known(each, recurrence, at, of_each, counted[each.id], skipped.get(each.id, []))
+        rows.append(Row(each, _zone(recurrence), known.days(days), _warnings(recurrence, days)))
+    return begin, Week(rows, has_more, len(notes) < store.MOST_SKIPS)
+
+
+def _by_schedule(found: Iterable[T]) -> defaultdict[int, list[T]]:
+    by_schedule = defaultdict[int, list[T]](list)
+    for each in found:
+        by_schedule[each.definition_id].append(each)
+    return by_schedule
+
+
+def _first_day(asked: str, today: date) -> date:
+    if not asked:
+        return today - timedelta(days=_BEFORE)
+    try:
+        begin = date.fromisoformat(asked)
+    except ValueError:
+        raise UsageError(f"{asked[:40]!r} is no day; write 2026-01-31") from None
+    if abs(begin - today) > _FARTHEST:
+        raise UsageError("the calendar shows five years before and after today")
+    return begin
+
+
+def _recurrence(found: ListedDefinition) -> Recurrence | None:
+    try:
+        return None if found.schedule is None else Recurrence.parse(found.schedule, found.timezone)
+    except BadSchedule:
+        return None
+
+
+def _zone(recurrence: Recurrence | None) -> tzinfo:
+    return timezones.find("UTC" if recurrence is None else recurrence.timezone)
+
+
+def _warnings(recurrence: Recurrence | None, days: list[datetime]) -> list[str]:
+    if recurrence is None:
+        return []
+    return [dst.in_words(each) for each in dst.affected_times(recurrence, days[0], days[-1] - days[0])]
+
+
+def _as_data(begin: date, week: Week) -> dict[str, object]:
+    """For programs: the slots of each schedule, or their numbers by day."""
+    schedules = [
+        {
+            "name": row.definition.name,
+            "timezone": row.definition.timezone,
+            "warnings": row.warnings,
+            "days": [
+                {"begin": day.begin, "end": day.end, "counts": day.counts, "slots": day.slots} for day in row.days
+            ],
+        }
+        for row in week.rows
+    ]
+    return {
+        "from": begin.isoformat(),
+        "schedules": schedules,
+        "has_more": week.has_more,
+        "has_all_notes": week.has_all_notes,
+    }
