@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -103,7 +104,14 @@ def test_read_only_page_behind_a_proxy(jobrunner: Commands, database: Database) 
 def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
     for words, code, says in (
         (["--host", "0.0.0.0"], 2, "no loopback address"),
-        (["--host", "example.com"], 2, "no loopback address"),
+        (["--host", "example.com"], 2, "no address such as"),
+        (["--trust-header", "X-Remote-User", "--host", "0.0.0.0"], 2, "believe everybody"),
+        (["--trust-header", "X Y", "--proxy", "::1"], 2, "not the name of a header"),
+        (["--proxy", "example.com"], 2, "no address such as"),
+        (["--proxy", "10.0.0.1", "--host", "0.0.0.0"], 2, "no loopback address"),
+        (["--user-file", "f", "--trust-header", "X-User", "--proxy", "::1"], 2, "give one of them"),
+        (["--user-file", "/nowhere/at/all"], 78, "No such file"),
+        (["--add-user", "ada"], 2, "needs --user-file"),
         (["--port", "70000"], 2, "from 0 to 65535"),
     ):
         refused = jobrunner("web", *words, check=False)
@@ -114,6 +122,47 @@ def test_what_web_refuses_is_one_line(jobrunner: Commands) -> None:
         assert (refused.returncode, "try another --port" in refused.stderr) == (1, True)
     refused = jobrunner("web", env={"JOBRUNNER_DATABASE_URL": "sqlite:////nowhere/at/all.db"}, check=False)
     assert (refused.returncode, refused.stdout) == (69, "")
+
+
+@pytest.mark.either_database
+def test_people_of_the_user_file_sign_in_with_their_passwords(
+    jobrunner: Commands, database: Database, tmp_path: Path
+) -> None:
+    run_id = queue(database, "append")
+    people = tmp_path / "people"
+    password = "correct horse"
+    for name, *more in (("ada",), ("bob", "--read-only")):
+        made = jobrunner("web", "--add-user", name, "--user-file", str(people), *more, stdin=f"{password}\n")
+        assert password not in made.stdout + made.stderr + people.read_text()
+    with served(jobrunner, "--user-file", str(people), "--host", "0.0.0.0") as server:
+        assert server.lines[0] == f"http://0.0.0.0:{server.port}/"
+        statuses = {}
+        for name in ("ada", "bob"):
+            browser = Browser(server.port)
+            answer, _ = browser(f"/runs/{run_id}")
+            assert (answer.status, answer.headers["Location"]) == (303, "../login")
+            answer, text = browser("/login")
+            assert '<form class="actions" method="post" action="login">' in text
+            answer, _ = browser("/login", {"name": name, "password": password}, **SAME)
+            assert (answer.status, answer.headers["Location"]) == (303, "./")
+            browser.cookie = answer.headers["Set-Cookie"].partition(";")[0]
+            assert browser("/")[0].status == 200
+            statuses[name] = browser(f"/runs/{run_id}/priority", {"priority": "7"}, **SAME)[0].status
+        assert statuses == {"ada": 303, "bob": 403}
+    (event,) = database.query("SELECT actor FROM job_events")
+    assert event["actor"] == "ada (page)"
+
+
+@sqlite_only
+def test_name_in_a_header_is_believed_of_the_named_proxy_only(jobrunner: Commands) -> None:
+    named = {"X_Remote_User": "ada"}
+    with served(jobrunner, "--trust-header", "X-Remote-User", "--proxy", "127.0.0.1") as server:
+        browser = Browser(server.port)
+        assert (browser("/", **named)[0].status, browser("/")[0].status) == (200, 403)
+        # What a visitor says of where he comes from is not the address of the connection.
+        assert browser("/", **named, X_Forwarded_For="10.9.9.9")[0].status == 200
+    with served(jobrunner, "--trust-header", "X-Remote-User", "--proxy", "10.9.9.9") as server:
+        assert Browser(server.port)("/", **named, X_Forwarded_For="10.9.9.9")[0].status == 403
 
 
 @pytest.mark.either_database

@@ -1,10 +1,15 @@
-"""web: the page in a browser, on this host."""
+"""web: the page in a browser."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
+import sys
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +18,21 @@ from jobrunner.cli.types import Checked
 from jobrunner.errors import ConfigurationError, JobrunnerError, UsageError
 from jobrunner.text import whole_number
 
+if TYPE_CHECKING:
+    from jobrunner.web.doors import Door
+    from jobrunner.web.peers import Address
+    from jobrunner.web.people import People
+
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,60}")
 _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
+
+
+def _proxy(text: str) -> Address:
+    from jobrunner.web.peers import address
+
+    if (found := address(text)) is None:
+        raise UsageError(f"{text[:60]!r} is no address such as 10.0.0.1")
+    return found
 
 
 @click.command()
@@ -25,8 +44,13 @@ _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
     metavar="N",
     help="The port; 0 for any free one.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address of this host, a loopback address.")
-@click.option("--read-only", is_flag=True, help="No buttons: who has the link can look, and change nothing.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address of this host; one of loopback if a link signs in.",
+)
+@click.option("--read-only", is_flag=True, help="No buttons: who is let in can look, and change nothing.")
 @click.option(
     "--allow-host", "names", metavar="NAME", multiple=True, help="Answer to this name too, of a proxy; may be repeated."
 )
@@ -34,16 +58,41 @@ _EXTRA = ("jinja2", "markupsafe", "uvicorn", "h11")
 @click.option(
     "--redact", metavar="NAME", multiple=True, help="Hide the values of this name in payloads; may be repeated."
 )
-def web(port: int, host: str, read_only: bool, names: tuple[str, ...], prefix: str, redact: tuple[str, ...]) -> None:
+@click.option(
+    "--user-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Let in the people of this file, with their passwords, and not by a link.",
+)
+@click.option(
+    "--add-user",
+    metavar="NAME",
+    help="Ask for a password, or read it from stdin, write NAME into the user file and end; with --read-only for one"
+    " who may only look.",
+)
+@click.option("--trust-header", metavar="NAME", help="Let in whom a proxy names in this header, such as X-Remote-User.")
+@click.option(
+    "--proxy",
+    "proxies",
+    type=Checked(_proxy),
+    metavar="ADDRESS",
+    multiple=True,
+    help="Believe the headers of the proxy at this address; may be repeated.",
+)
+def web(port: int, host: str, names: tuple[str, ...], prefix: str, redact: tuple[str, ...], **doors: Any) -> None:
     """Show the page in a browser: what happens and why, with a button for what a person can do about it.
 
-    It prints a link that signs one browser in, and a new link when that one was used. It listens on this host only:
-    for others, mount the page in an application that has a login (docs/web.md).
+    It prints a link that signs one browser in, and a new link when that one was used. It listens on this host only,
+    unless there is a user file or a proxy that says who the visitor is.
 
     Example: jobrunner web --port 8321 --read-only
     """
+    asked = _Doors(**doors)
+    if asked.add_user is not None:
+        _add_user(asked)
+        return
+    address = _address(host, asked)
     config = environment.load()
-    address = _loopback(host)
     try:
         from jobrunner.web.core import Web
         from jobrunner.web.server import serve
@@ -54,33 +103,84 @@ def web(port: int, host: str, read_only: bool, names: tuple[str, ...], prefix: s
         raise ConfigurationError(
             f"the page needs {error.name}; install jobrunner with its extra: cron-jobrunner[web]"
         ) from None
-    from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
-
+    people = asked.people()
     database = session.open_database(config)
     database.close()
     with _listen(address, port) as listening:
         bound = listening.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
-
-        def announce(token: str) -> None:
-            render.done(f"http://{shown}:{bound}{prefix.rstrip('/')}/?token={token}")
-
-        visitor = Visitor(session.actor().name, READ_ONLY if read_only else EVERYTHING)
+        door = asked.door(people, f"http://{shown}:{bound}{prefix.rstrip('/')}/", bound)
         page = Web(lambda: database.location, redact)
-        serve(Standalone(page, visitor, announce, Place(bound, names, prefix)).respond, listening)
+        place = Place((*names, address), prefix, asked.proxies)
+        serve(Standalone(page, door, place).respond, listening)
 
 
-def _loopback(host: str) -> str:
+@dataclass(frozen=True)
+class _Doors:
+    """Who is let in, as the options say it."""
+
+    read_only: bool
+    user_file: Path | None
+    add_user: str | None
+    trust_header: str | None
+    proxies: tuple[Address, ...]
+
+    def __post_init__(self) -> None:
+        if self.user_file and self.trust_header:
+            raise UsageError("--user-file and --trust-header are two ways to say who the visitor is; give one of them")
+        if self.trust_header and not self.proxies:
+            raise UsageError(
+                "--trust-header without --proxy would believe everybody; name the address of the proxy that sets it"
+            )
+        if self.trust_header and not _HEADER.fullmatch(self.trust_header):
+            raise UsageError(f"--trust-header {self.trust_header[:40]!r} is not the name of a header")
+
+    def people(self) -> People | None:
+        """The people of the user file, if there is one."""
+        from jobrunner.web import people
+
+        return None if self.user_file is None else people.read(self.user_file)
+
+    def door(self, people: People | None, url: str, port: int) -> Door:
+        """The door; it prints the address of the page, or the links to it."""
+        from jobrunner.web.doors import LinkDoor, PasswordDoor, ProxyDoor
+        from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+
+        verbs = READ_ONLY if self.read_only else EVERYTHING
+        if people is None and self.trust_header is None:
+            visitor = Visitor(session.actor().name, verbs)
+            return LinkDoor(visitor, lambda token: render.done(f"{url}?token={token}"), port)
+        render.done(url)
+        if people is not None:
+            return PasswordDoor(people, port, self.proxies, is_read_only=self.read_only)
+        return ProxyDoor(str(self.trust_header), self.proxies, verbs)
+
+
+def _add_user(asked: _Doors) -> None:
+    from jobrunner.web import people
+
+    if asked.user_file is None or asked.add_user is None:
+        raise UsageError("--add-user needs --user-file FILE, the file to write to")
+    if session.can_ask():
+        password = click.prompt("password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        password = sys.stdin.readline().rstrip("\n") if sys.stdin is not None else ""
+    people.add(asked.user_file, asked.add_user, password, "read-only" if asked.read_only else "all")
+    render.done(f"{asked.add_user} may sign in, after a restart of `jobrunner web --user-file {asked.user_file}`")
+
+
+def _address(host: str, asked: _Doors) -> str:
     if host == "localhost":
         return "127.0.0.1"
     try:
-        if ipaddress.ip_address(host).is_loopback:
-            return host
+        found = ipaddress.ip_address(host)
     except ValueError:
-        pass
+        raise UsageError(f"--host {host[:60]} is no address such as 127.0.0.1") from None
+    if found.is_loopback or asked.user_file is not None or asked.trust_header is not None:
+        return host
     raise UsageError(
-        f"--host {host[:60]} is no loopback address such as 127.0.0.1; for other hosts mount the page in an application"
-        " that has a login (docs/web.md)"
+        f"--host {host[:60]} is no loopback address such as 127.0.0.1; others need --user-file, or --trust-header with"
+        " --proxy, or an application that has a login (docs/web.md)"
     )
 
 

@@ -73,6 +73,7 @@ async def _read(scope: Scope, receive: Receive) -> Request:
         body=body,
         scheme=scope.get("scheme", "http"),
         mount=scope.get("root_path", ""),
+        peer=(scope.get("client") or ("",))[0],
     )
 
 

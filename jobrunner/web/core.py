@@ -87,6 +87,11 @@ class Web:
 def trouble(request: Request, status: int, text: str) -> Response:
     """A page that says why there is no other."""
     page = Page("trouble.html", {"text": one_line(text), "status": status}, {"error": one_line(text)}, status)
+    return for_nobody(request, page)
+
+
+def for_nobody(request: Request, page: Page) -> Response:
+    """A page that offers nothing to do."""
     return _sent(request, page, request.visitor, frozenset())
 
 
@@ -119,6 +124,7 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         "hidden": request.hidden,
         "zone": zone_of(request),
         "here": quote(_here(request), safe=""),
+        "can_sign_out": request.can_sign_out,
         "at": None,
         "problem": None,
     }

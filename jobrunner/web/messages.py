@@ -17,6 +17,7 @@ class Request:
 
     ``visitor`` None: nobody is signed in. ``hidden`` are the fields that the host's own protection against forged
     requests needs in each form. ``mount`` is the place where the page is mounted, as far as the adapter knows it.
+    ``peer`` is the address at the other end of the connection. ``can_sign_out``: there is a button for it.
     """
 
     method: str
@@ -28,6 +29,8 @@ class Request:
     visitor: Visitor | None = None
     hidden: Mapping[str, str] = field(default_factory=dict)
     mount: str = ""
+    peer: str = ""
+    can_sign_out: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ def serve(respond: Callable[[Request], Response], listening: socket.socket) -> N
         access_log=False,
         log_config=None,
         server_header=False,
-        # A proxy on this host may say that the browser uses https. The guard compares that with Origin.
-        proxy_headers=True,
+        # What a proxy says is judged in one place, ``peers``, which needs the address of the connection itself.
+        proxy_headers=False,
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )

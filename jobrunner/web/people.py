@@ -1,0 +1,146 @@
+"""The people of ``jobrunner web --user-file``: one line for each, with a name, the hash of a password and a role."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import tempfile
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.settings import files
+from jobrunner.web.visitors import EVERYTHING, READ_ONLY, Visitor
+
+ROLES = {"all": EVERYTHING, "read-only": READ_ONLY}
+SHORTEST_PASSWORD = 8
+LONGEST_PASSWORD = 1000
+_LARGEST_BYTES = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}", re.ASCII)
+# The same cost for all, so that the time of an answer does not tell one name from another: 16 MB, and some tenths of
+# a second.
+_COST = "scrypt$16384$8$5"
+_LETTERS = "[A-Za-z0-9_-]"
+_LINE = re.compile(
+    rf"(?P<name>{_NAME.pattern}):{re.escape(_COST)}"
+    rf"\$(?P<salt>{_LETTERS}{{22}})\$(?P<hash>{_LETTERS}{{43}}):(?P<role>[a-z-]+)"
+)
+
+
+@dataclass(frozen=True)
+class _Person:
+    visitor: Visitor | None
+    salt: bytes
+    hashed: bytes
+
+
+class People:
+    """Those who may sign in, by their names."""
+
+    def __init__(self, people: Mapping[str, _Person]) -> None:
+        self._people = people
+        self._nobody = _Person(None, secrets.token_bytes(16), secrets.token_bytes(32))
+
+    def find(self, name: str, password: str) -> Visitor | None:
+        """Who this is. None: the name or the password is wrong; an unknown name takes as long as a known one."""
+        person = self._people.get(name, self._nobody)
+        is_right = hmac.compare_digest(_hashed(password, person.salt), person.hashed)
+        return person.visitor if is_right else None
+
+
+def read(path: Path) -> People:
+    """The people of the file. Raises ConfigurationError with the reason and what to do."""
+    people: dict[str, _Person] = {}
+    for number, line in enumerate(_text_of(path).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        found = _LINE.fullmatch(line)
+        # The text of a line stays unsaid: it may be a password.
+        if found is None or found["role"] not in ROLES:
+            raise ConfigurationError(
+                f"user file {path}: line {number} is not NAME:{_COST}$SALT$HASH:ROLE; make it with:"
+                f" jobrunner web --add-user NAME --user-file {path}"
+            )
+        if found["name"] in people:
+            raise ConfigurationError(f"user file {path}: line {number} has a name that an earlier line has; delete one")
+        visitor = Visitor(found["name"], ROLES[found["role"]])
+        people[found["name"]] = _Person(visitor, _bytes(found["salt"]), _bytes(found["hash"]))
+    if not people:
+        raise ConfigurationError(
+            f"user file {path} has nobody in it; add somebody with: jobrunner web --add-user NAME --user-file {path}"
+        )
+    return People(people)
+
+
+def add(path: Path, name: str, password: str, role: str) -> None:
+    """Write the entry of this name, in place of the one that is there. A new file can be read by its owner only."""
+    if not _NAME.fullmatch(name):
+        raise UsageError("a name has letters, digits and _ . @ -, at most 64, and begins with a letter, a digit or _")
+    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        raise UsageError(f"a password has from {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
+    salt = secrets.token_bytes(16)
+    entry = f"{name}:{_COST}${_letters(salt)}${_letters(_hashed(password, salt))}:{role}"
+    # The target of a symbolic link is written, and the link stays.
+    path = path.resolve()
+    old = _text_of(path).splitlines() if path.exists() else []
+    kept = [line for line in old if line.partition(":")[0] != name]
+    _replace(path, "".join(f"{line}\n" for line in (*kept, entry)))
+
+
+def _text_of(path: Path) -> str:
+    def check(found: os.stat_result) -> None:
+        files.check_owner(found, f"user file {path}")
+        mode = stat.S_IMODE(found.st_mode)
+        if mode & stat.S_IROTH:
+            raise ConfigurationError(
+                f"user file {path} may be read by others (mode {mode:04o}), who could try passwords; chmod 600 it"
+            )
+
+    try:
+        data = files.read_file(path, _LARGEST_BYTES, check)
+    except UsageError as error:
+        raise ConfigurationError(f"user file {path}: {error}") from None
+    if len(data) > _LARGEST_BYTES:
+        raise ConfigurationError(f"user file {path} has more than {_LARGEST_BYTES} bytes")
+    return data.decode("utf-8", "replace")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write the file as a whole: a reader sees the old one or the new one."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".jobrunner-users-", dir=path.parent)
+        draft = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(descriptor)
+            if path.exists():
+                found = path.stat()
+                draft.chmod(found.st_mode & 0o7777)
+                with suppress(PermissionError):
+                    os.chown(draft, found.st_uid, found.st_gid)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write the user file {path}: {error.strerror}") from None
+
+
+def _hashed(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode("utf-8", "replace"), salt=salt, n=2**14, r=8, p=5, dklen=32)
+
+
+def _letters(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _bytes(letters: str) -> bytes:
+    return urlsafe_b64decode(letters + "=" * (-len(letters) % 4))

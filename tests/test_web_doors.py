@@ -1,0 +1,190 @@
+"""Who is let in by `jobrunner web`: people with passwords, and those whom a proxy names."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from harness import Database, sqlite_only
+from harness.web import FORM, SAME
+from jobrunner.errors import ConfigurationError, UsageError
+from jobrunner.store.location import locate
+from jobrunner.web import EVERYTHING, people
+from jobrunner.web.core import Web
+from jobrunner.web.doors import Door, PasswordDoor, ProxyDoor
+from jobrunner.web.messages import Request, Response
+from jobrunner.web.peers import WrongTries, address, origin_of, scheme_of
+from jobrunner.web.standalone import Place, Standalone
+
+PASSWORD = "correct horse"
+PROXIES = frozenset(found for text in ("10.0.0.1", "fd00::1") if (found := address(text)))
+GOOD = "ada:scrypt$16384$8$5$" + "A" * 22 + "$" + "B" * 43
+
+
+def page_behind(door: Door, database: Database) -> Standalone:
+    return Standalone(Web(lambda: locate(database.url)), door, Place((), "", PROXIES))
+
+
+class Client:
+    """Somebody at an address, with the cookie that the page has given."""
+
+    def __init__(self, page: Standalone, peer: str) -> None:
+        self.page = page
+        self.peer = peer
+        self.cookie = ""
+
+    def __call__(self, path: str, form: dict[str, str] | None = None, **headers: str) -> Response:
+        body = b"" if form is None else urlencode(form).encode()
+        sent = {"host": "localhost", "cookie": self.cookie, **(FORM | SAME if form else {})}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request("GET" if form is None else "POST", path, "", sent, body, peer=self.peer)
+        return self.page.respond(request)
+
+    def sign_in(self, name: str, password: str) -> int:
+        found = self("/login", {"name": name, "password": password})
+        self.cookie = dict(found.headers).get("Set-Cookie", "").partition(";")[0] or self.cookie
+        return found.status
+
+
+@sqlite_only
+def test_only_the_right_password_signs_in_and_wrong_tries_make_their_own_address_wait(
+    database: Database, tmp_path: Path
+) -> None:
+    path = tmp_path / "people"
+    people.add(path, "ada", PASSWORD, "all")
+    page = page_behind(PasswordDoor(people.read(path), 8321, PROXIES, is_read_only=False), database)
+    ada, stranger = Client(page, "192.0.2.1"), Client(page, "192.0.2.2")
+    assert [ada("/").status, ada("/runs/1").status, ada("/static/style.css").status] == [303, 303, 200]
+    cookie = dict(ada("/login", {"name": "ada", "password": PASSWORD}).headers)["Set-Cookie"]
+    for part in ("HttpOnly", "SameSite=Strict", "Max-Age=43200"):
+        assert part in cookie
+    assert ada.sign_in("ada", PASSWORD) == 303
+    assert b"sign out" in ada("/").body
+    # A form of another site does not sign anybody in, and a form that is too long is not read.
+    wrong = {"name": "ada", "password": "wrong"}
+    assert stranger("/login", wrong, sec_fetch_site="cross-site").status == 403
+    assert stranger("/login", {**wrong, "more": "x" * 9000}).status == 413
+    tries = [stranger.sign_in(name, given) for name, given in (("ada", "wrong"), ("eve", PASSWORD), ("", ""))]
+    assert tries == [403, 403, 403]
+    refused = stranger("/login", wrong)
+    assert (refused.status, dict(refused.headers)["Retry-After"]) == (429, "2")
+    # Who waits is not asked for a password: the right one is of no use now.
+    assert stranger.sign_in("ada", PASSWORD) == 429
+    assert ada("/").status == 200
+    assert Client(page, "192.0.2.3").sign_in("ada", PASSWORD) == 303
+    assert ada("/logout", {"a": "b"}, sec_fetch_site="cross-site").status == 404
+    out = ada("/logout", {"a": "b"})
+    assert (out.status, "Max-Age=0" in dict(out.headers)["Set-Cookie"], ada("/").status) == (303, True, 303)
+
+
+def test_waits_grow_to_a_minute_and_end() -> None:
+    now = [0.0]
+    tries = WrongTries(lambda: now[0])
+    waits = []
+    for _ in range(12):
+        waits.append(left := tries.begin("a"))
+        now[0] += left
+        assert left == 0 or tries.begin("a") == 0
+    assert waits == [0, 0, 0, 2, 4, 8, 16, 32, 60, 60, 60, 60]
+    assert tries.begin("b") == 0
+    now[0] += 15 * 60 + 1
+    assert tries.begin("a") == 0, "it is forgotten"
+    # Right passwords cost no wait, and do not take back the wrong ones of others.
+    for _ in range(20):
+        assert tries.begin("c") == 0
+        tries.take_back("c")
+    for number in range(2000):
+        tries.begin(str(number))
+    assert len(tries._found) == 1000
+
+
+def test_unknown_name_takes_as_much_work_as_a_known_one(tmp_path: Path) -> None:
+    path = tmp_path / "people"
+    people.add(path, "ada", PASSWORD, "all")
+    known = people.read(path)
+
+    def work(name: str) -> float:
+        began = time.thread_time()
+        assert known.find(name, "wrong") is None
+        return time.thread_time() - began
+
+    assert work("eve") > work("ada") / 4
+
+
+def test_user_file_is_written_for_one_name_and_refused_when_others_can_use_it(tmp_path: Path) -> None:
+    path = tmp_path / "people"
+    people.add(path, "ada", PASSWORD, "all")
+    people.add(path, "bob", PASSWORD, "read-only")
+    people.add(path, "ada", "another one", "all")
+    assert path.stat().st_mode & 0o777 == 0o600
+    found = people.read(path)
+    assert found.find("ada", PASSWORD) is None
+    for name, password, verbs in (("ada", "another one", EVERYTHING), ("bob", PASSWORD, people.ROLES["read-only"])):
+        visitor = found.find(name, password)
+        assert visitor is not None
+        assert (visitor.name, visitor.verbs) == (name, verbs)
+    for name, password, says in (("a:b", PASSWORD, "a name has"), ("", PASSWORD, "a name"), ("eve", "short", "from 8")):
+        with pytest.raises(UsageError, match=says):
+            people.add(path, name, password, "all")
+    for mode, says in ((0o644, "read by others"), (0o602, "written by others"), (0o666, "written by others")):
+        path.chmod(mode)
+        with pytest.raises(ConfigurationError, match=says):
+            people.read(path)
+        with pytest.raises(ConfigurationError, match=says):
+            people.add(path, "eve", PASSWORD, "all")
+    path.chmod(0o600)
+    for text, says in (
+        ("", "has nobody"),
+        ("# nobody\n\n", "has nobody"),
+        (f"{GOOD}:all\nada:{PASSWORD}\n", "line 2 is not"),
+        (f"{GOOD}:root\n", "line 1 is not"),
+        (f"{GOOD}\n", "line 1 is not"),
+        (GOOD.replace("16384", "16") + ":all\n", "line 1 is not"),
+        (f"{GOOD}:all\n{GOOD}:read-only\n", "line 2 has a name"),
+        ("x" * 2_000_000, "more than"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigurationError, match=says) as refused:
+            people.read(path)
+        assert PASSWORD not in str(refused.value)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        people.read(path)
+
+
+@sqlite_only
+def test_name_in_a_header_counts_only_from_a_proxy(database: Database) -> None:
+    page = page_behind(ProxyDoor("X-Remote-User", PROXIES, EVERYTHING), database)
+    for peer, name, status in (
+        ("10.0.0.1", "ada", 200),
+        ("fd00::1", "ada", 200),
+        ("::ffff:10.0.0.1", "ada", 200),
+        ("10.0.0.2", "ada", 403),
+        ("127.0.0.1", "ada", 403),
+        ("", "ada", 403),
+        ("10.0.0.1", "", 403),
+        # The header twice: the visitor's own, and the proxy's.
+        ("10.0.0.1", "root, ada", 403),
+        ("10.0.0.1", "a\tb", 403),
+        ("10.0.0.1", "a" * 101, 403),
+    ):
+        assert Client(page, peer)("/runs", x_remote_user=name).status == status, (peer, name)
+
+
+def test_what_a_proxy_says_of_the_browser_is_believed_of_proxies_only() -> None:
+    told = Request("GET", "/", headers={"x-forwarded-proto": "https", "x-forwarded-for": "6.6.6.6, 192.0.2.7"})
+    for peer, proxies, scheme, origin in (
+        ("10.0.0.1", PROXIES, "https", "192.0.2.7"),
+        ("10.0.0.2", PROXIES, "http", "10.0.0.2"),
+        ("127.0.0.1", PROXIES, "http", "127.0.0.1"),
+        ("127.0.0.1", frozenset(), "https", "127.0.0.1"),
+        ("10.0.0.1", frozenset(), "http", "10.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", frozenset(), "http", "2001:0db8:0001:0002"),
+        ("", frozenset(), "http", ""),
+    ):
+        request = replace(told, peer=peer)
+        assert (scheme_of(request, proxies), origin_of(request, proxies)) == (scheme, origin), peer
