@@ -1,5 +1,6 @@
 """The calendar of the schedules: what became of past slots, which come, and what clock changes do to them."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -122,6 +123,43 @@ def test_calendar_counts_the_slots_of_a_frequent_schedule_and_reads_no_run(froze
     assert {str(day["counts"]) for name in ("broken", "by hand") for day in week_of(asked, name)["days"]} == {"{}"}
     page = asked.text("/schedules/calendar")
     assert "1440 <span" in page
+
+
+@pytest.mark.either_database
+def test_person_sees_all_instants_in_the_zone_of_the_own_cookie(frozen: Database) -> None:
+    slot = datetime(2027, 3, 25, 23, 30, tzinfo=UTC)
+    nightly = add(frozen, "nightly", "30 23 * * *")
+    run_id = run_of(frozen, nightly, slot, "succeeded", created_at=slot)
+    asked = Asked(frozen)
+    page = asked.text(f"/runs/{run_id}?done=x")
+    assert "Times: UTC" in page
+    assert 'href="../zone?back=runs%2F1%3Fdone%3Dx"' in page
+    form = {"zone": "Asia/Kolkata", "back": f"runs/{run_id}?done=x"}
+    assert '<input type="hidden" name="back" value="runs/1?done=x">' in asked.text("/zone?back=runs%2F1%3Fdone%3Dx")
+    chosen = asked("/keep-zone", form)
+    headers = dict(chosen.headers)
+    assert (chosen.status, headers["Location"]) == (303, f"./runs/{run_id}?done=x")
+    assert headers["Set-Cookie"].startswith("jobrunner_zone=Asia/Kolkata; HttpOnly; SameSite=Lax; Max-Age=")
+    cookie = {"cookie": headers["Set-Cookie"].partition(";")[0]}
+    page = asked(f"/runs/{run_id}", headers=cookie).body.decode()
+    # Half past eleven in the evening is five in the morning of the next day.
+    shown = '<time datetime="2027-03-25T23:30:00Z" title="2027-03-25 23:30:00 UTC">2027-03-26 05:00:00</time>'
+    assert shown in page, page
+    assert "Times: Asia/Kolkata" in page
+    # A day of the calendar is one of this zone, and the slot is shown in that of the schedule.
+    week = asked("/schedules/calendar", headers=cookie).body.decode()
+    assert "23:30 +00:00</time>" in week
+    path = "/schedules/calendar?format=json"
+    days = json.loads(asked(path, headers=cookie).body)["schedules"][0]["days"]
+    assert [(day["begin"][:16], len(day["slots"])) for day in days][2] == ("2027-03-25T18:30", 1)
+    for bad in ("Nowhere/At_All", "../../etc/passwd", "x\r\ny: z", "x" * 5000, "", '"'):
+        assert "Times: UTC" in asked("/runs", headers={"cookie": f"jobrunner_zone={bad}"}).body.decode(), bad
+        assert asked("/keep-zone", {"zone": bad}).status == 400, bad
+    assert asked("/keep-zone", {"zone": "Asia/Kolkata; Path=/"}).status == 400
+    for back in ("//evil.example", "https://evil.example/", "/../evil", "x\r\nSet-Cookie: a", "\\\\evil.example"):
+        location = dict(asked("/keep-zone", {"zone": "UTC", "back": back}).headers)["Location"]
+        assert re.fullmatch(r"\./[\w./:%-]*", location), location
+        assert ".." not in location
 
 
 @pytest.mark.either_database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -17,6 +17,7 @@ from jobrunner.web.access import Access
 from jobrunner.web.masking import Masks
 from jobrunner.web.messages import Request
 from jobrunner.web.visitors import READ_ONLY, Verb, Visitor
+from jobrunner.web.zones import zone_of
 
 T = TypeVar("T")
 _MOST_FIELDS = 150
@@ -34,10 +35,14 @@ class Page:
 
 @dataclass(frozen=True)
 class Redirect:
-    """To another page, after a change. ``path`` is below the mount, without a slash in front."""
+    """To another page, after a change. ``path`` is below the mount, without a slash in front.
+
+    ``cookie`` is what the browser is to keep.
+    """
 
     path: str
     data: object = None
+    cookie: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,11 @@ class Call:
         for name, value in _parsed(self.request.body.decode("utf-8", "replace")):
             found.setdefault(name, []).append(value)
         return found
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The zone in which the visitor sees instants."""
+        return zone_of(self.request)
 
     def number(self, name: str) -> int:
         """A part of the path that is a number. Raises NotFound."""

@@ -22,6 +22,7 @@ from jobrunner.web.masking import Masks
 from jobrunner.web.messages import LONGEST_BODY, Request, Response
 from jobrunner.web.routes import PAGES, Found, find
 from jobrunner.web.visitors import Verb, Visitor
+from jobrunner.web.zones import zone_of
 
 _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
@@ -103,7 +104,8 @@ def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Coll
         return _made(200, "text/plain; charset=utf-8", answer.text.encode("utf-8", "replace"), name, _NOT_STORED)
     is_json = ("format", "json") in _fields(request)
     if isinstance(answer, Redirect) and not is_json:
-        return Response(303, (*HEADERS, ("Location", root_of(request.path) + answer.path), _NOT_STORED))
+        kept = () if answer.cookie is None else (("Set-Cookie", answer.cookie),)
+        return Response(303, (*HEADERS, ("Location", root_of(request.path) + answer.path), _NOT_STORED, *kept))
     if is_json:
         status = answer.status if isinstance(answer, Page) else 200
         return _made(status, "application/json", rendering.as_json(answer.data), _NOT_STORED)
@@ -136,11 +138,20 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         "path": request.path,
         "visitor": visitor,
         "hidden": request.hidden,
+        "zone": zone_of(request),
+        "here": quote(_here(request), safe=""),
         "can_sign_out": request.can_sign_out,
         "at": None,
         "live": request.method == "GET",
         "problem": None,
     }
+
+
+def _here(request: Request) -> str:
+    """The page below the mount, to come back to. A page that a form has made cannot be asked for again."""
+    if request.method not in SAFE_METHODS:
+        return ""
+    return request.path[1:] + (f"?{request.query}" if request.query else "")
 
 
 def root_of(path: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,6 +17,8 @@ from jobrunner.durations import format_duration
 from jobrunner.text import iso_instant, plain, visible_block
 from jobrunner.web.texts import without_passwords
 
+# Of the page that is being made: a macro does not see the values of its page.
+_zone = ContextVar[tzinfo]("_zone", default=UTC)
 _SHOWN_OF_A_TEXT = 64 * 1024
 _SHOWN_OF_AN_OLD_TEXT = 4 * 1024
 STATIC = {
@@ -27,7 +30,11 @@ STATIC = {
 
 def html(template: str, values: Mapping[str, Any]) -> bytes:
     """The page."""
-    return _environment().get_template(template).render(values).encode("utf-8", "replace")
+    token = _zone.set(values["zone"])
+    try:
+        return _environment().get_template(template).render(values).encode("utf-8", "replace")
+    finally:
+        _zone.reset(token)
 
 
 def as_json(value: object) -> bytes:
@@ -58,7 +65,8 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "iso": iso_instant,
-        "instant": lambda value: value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        "instant": lambda value: value.astimezone(_zone.get()).strftime("%Y-%m-%d %H:%M:%S"),
+        "utc": lambda value: value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "since": since,
         "pretty": pretty,
         "compact": compact,

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from jobrunner.web.call import Answer, Call
-from jobrunner.web.pages import bulk, calendar, now, pausing, run, runs, schedules, trails, types
+from jobrunner.web.pages import bulk, calendar, now, pausing, run, runs, schedules, trails, types, zone
 from jobrunner.web.visitors import Verb
 
 
@@ -42,8 +42,10 @@ ROUTES = (
     Route("GET", "/hosts", Verb.LOOK, trails.hosts),
     Route("GET", "/effects", Verb.LOOK, trails.effects),
     Route("GET", "/audit", Verb.LOOK, trails.audit),
+    Route("GET", "/zone", Verb.LOOK, zone.choose),
     Route("GET", "/runs/{id}", Verb.LOOK, run.show),
     Route("GET", "/runs/{id}/attempts/{sequence}/{text}", Verb.LOOK, run.download),
+    Route("POST", "/keep-zone", Verb.LOOK, zone.chosen),
     Route("POST", "/runs/{id}/retry", Verb.RETRY, run.retry),
     Route("POST", "/runs/{id}/cancel", Verb.CANCEL, run.cancel),
     Route("POST", "/runs/{id}/discard", Verb.DISCARD, run.discard),

@@ -48,7 +48,7 @@ class Week:
 def calendar(call: Call) -> Page:
     """Seven days, from the day before yesterday, or from the day that the address names."""
     number = whole_number(call.query.get("page", "1"), least=1, most=1000)
-    zone: tzinfo = timezones.find("UTC")
+    zone = call.zone
     at, (begin, week) = call.read(lambda connection: _read(connection, call.query.get("from", ""), zone, number))
     days = [day.begin.astimezone(zone) for day in week.rows[0].days] if week.rows else []
     values = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from functools import partial
 
 from jobrunner.admin import stats
@@ -40,7 +40,7 @@ def types(call: Call) -> Page:
     chosen = chosen if chosen in PERIODS else "24h"
     period = PERIODS[chosen]
     at, (found, hours, paused, waiting) = call.read(partial(_read, period=period))
-    bars, most = _bars(hours)
+    bars, most = _bars(hours, call.zone)
     paused_types = {each.name for each in paused if each.kind == "type"}
     names = sorted({*waiting, *(each.job_type for each in found.types)} - paused_types)
     done = pausing.DONE.get(call.query.get("done", ""))
@@ -62,7 +62,7 @@ def _read(connection: Connection, period: timedelta) -> tuple[Stats, list[Hour],
     return stats.stats(connection, period), stats.hours(connection, period), pauses.listed(connection), waiting
 
 
-def _bars(hours: list[Hour]) -> tuple[list[Bar], int]:
+def _bars(hours: list[Hour], zone: tzinfo) -> tuple[list[Bar], int]:
     """The bars of a drawing, the oldest first, and the highest count."""
     step = next(each for each in _STEPS if len(hours) <= each * _MOST_BARS)
     groups = [hours[index : index + step] for index in range(0, len(hours), step)] if hours else []
@@ -78,6 +78,6 @@ def _bars(hours: list[Hour]) -> tuple[list[Bar], int]:
             if height:
                 parts.append((status.value, round(bottom, 1), height))
         words = ", ".join(f"{count[status]} {status.value}" for status in reversed(_STACK))
-        title = f"{group[0].begin:%Y-%m-%d %H:%M} UTC: {words}"
+        title = f"{group[0].begin.astimezone(zone):%Y-%m-%d %H:%M}: {words}"
         bars.append(Bar(round(index * width, 1), round(width * 0.85, 1), parts, title))
     return bars, most
