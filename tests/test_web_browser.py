@@ -172,6 +172,7 @@ def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
     with served(jobrunner) as server:
         ada = person().come(server.link())
         todo = ada.page.locator("nav a").evaluate_all("links => links.map((link) => link.href)")
+        todo += [f"{ada.home}{path}" for path in ("schedules/calendar", "zone")]
         todo += [f"{ada.home}runs/{run_id}" for run_id in (dead, dead + 2, dead + 150)]
         todo += [f"{ada.home}schedule?{urlencode(each)}" for each in names]
         todo += [f"{ada.home}runs?{urlencode(each)}" for each in filters]

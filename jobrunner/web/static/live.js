@@ -67,7 +67,9 @@ async function refresh() {
   const text = await answer.text();
   if (isInUse() || isPaused) return;
   if (answer.status === 304) {
-    footer.querySelector("time").textContent = answer.headers.get("X-As-Of");
+    const time = document.createElement("time");
+    time.textContent = answer.headers.get("X-As-Of");
+    footer.querySelector("time").replaceWith(time);
   } else {
     replace(text);
     tag = answer.headers.get("ETag") || "";
