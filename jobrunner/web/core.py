@@ -148,8 +148,10 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
 
 
 def _here(request: Request) -> str:
-    """The page below the mount, to come back to. A page that a form has made cannot be asked for again."""
-    if request.method not in SAFE_METHODS:
+    """The page below the mount, to come back to. A page that a form has made cannot be asked for again, and the one
+    for the zone would name itself ever longer.
+    """
+    if request.method not in SAFE_METHODS or request.path == "/zone":
         return ""
     return request.path[1:] + (f"?{request.query}" if request.query else "")
 
