@@ -288,10 +288,18 @@ def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Dat
         read = Tags(page)
         read.check()
         bars = [attributes for tag, attributes in read.found if tag == "rect"]
-        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"], since
-        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0]
+        # Of all types, and the small one of this type.
+        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"] * 2, since
+        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0, 6.0, 18.0]
+        labels = [each for each in read.words if re.fullmatch(r"\d\d[:-]\d\d", each)]
+        # Eight labels below at most: hours of one day, or days.
+        assert 4 <= len(labels) <= 8, labels
+        assert (":" in labels[0]) is (since in ("24h", "bad"))
+        assert '<td class="number">3</td><td class="number">0</td><td class="number">1</td>' in page
         assert "3 succeeded, 0 cancelled, 1 dead" in page
         assert "75.0 %" in page
+    assert "<h2>Ends in the last 24 hours</h2>" in asked.text("/")
+    assert "3 succeeded, 0 cancelled, 1 dead" in asked.text("/")
     assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
 
 
