@@ -9,7 +9,7 @@ from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 
 import pytest
 
-from harness import Commands, Database
+from harness import Commands, Database, wait_for
 from harness.browser import Person
 from harness.hostile_rows import HOSTILE_TEXTS, plant_hostile_rows
 from harness.web import TAGS, one_of_each
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # The first test of a machine waits for the packages of the browser.
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
-NAMES_OF_TAGS = "[...document.querySelectorAll('*')].map((each) => each.localName)"
+NAMES_OF_TAGS = """[...document.querySelectorAll('*')]
+  .filter((each) => !each.matches('head > script[src*="/static/live.js?v="]')).map((each) => each.localName)"""
 HANDLERS = """[...document.querySelectorAll('*')].flatMap((each) => [...each.attributes])
   .map((each) => each.name).filter((name) => name.startsWith('on') || name === 'style' || name === 'srcdoc')"""
 LINKS = "links => links.map((link) => [link.innerText, link.href])"
@@ -171,6 +172,7 @@ def test_hostile_texts_in_every_column_run_nothing_and_ask_nobody(
     with served(jobrunner) as server:
         ada = person().come(server.link())
         todo = ada.page.locator("nav a").evaluate_all("links => links.map((link) => link.href)")
+        todo += [f"{ada.home}{path}" for path in ("schedules/calendar", "zone")]
         todo += [f"{ada.home}runs/{run_id}" for run_id in (dead, dead + 2, dead + 150)]
         todo += [f"{ada.home}schedule?{urlencode(each)}" for each in names]
         todo += [f"{ada.home}runs?{urlencode(each)}" for each in filters]
@@ -207,3 +209,56 @@ def test_two_people_who_act_at_once_both_see_the_truth(
         bob.forgive("409 for")
     events = database.query("SELECT action FROM job_events WHERE run_id = ? AND action = 'retry'", [run_id])
     assert len(events) == 1
+
+
+@pytest.mark.either_database
+def test_page_shows_what_changed_without_a_reload_and_leaves_a_form_alone(
+    jobrunner: Commands, database: Database, person: NewPerson
+) -> None:
+    run_id = one_of_each(database)["running"]
+    asked: list[str] = []
+    with served(jobrunner) as server:
+        ada = person()
+        ada.page.clock.install()
+        ada.come(server.link())
+        ada.page.on("request", lambda request: asked.append(request.url))
+
+        def shows(text: str, place: str = "main") -> bool:
+            ada.page.clock.run_for(6000)
+            return text in ada.page.inner_text(place)
+
+        def goes_to(path: str) -> None:
+            ada.go(f"{ada.home}{path}")
+            ada.page.evaluate("window.isTheSame = true")
+
+        def asks_nothing() -> bool:
+            asked.clear()
+            ada.page.clock.run_for(90_000)
+            return not asked
+
+        goes_to("")
+        database.execute("UPDATE job_runs SET job_type = 'appeared' WHERE status = 'dead'")
+        wait_for(lambda: shows("appeared"), 30)
+        assert ada.page.evaluate("window.isTheSame"), "there was no reload"
+        goes_to(f"runs/{run_id}")
+        database.execute("UPDATE job_runs SET output = 'line one' WHERE id = ?", [run_id])
+        wait_for(lambda: shows("line one"), 30)
+        # A word in a form, which has the focus no more.
+        reason = ada.page.locator("main input[name=reason]").first
+        reason.fill("half a wo")
+        ada.page.evaluate("document.activeElement.blur()")
+        database.execute("UPDATE job_runs SET output = 'line one\nline two' WHERE id = ?", [run_id])
+        wait_for(lambda: shows("while something is", "footer"), 30)
+        assert asks_nothing()
+        assert (reason.input_value(), shows("line two")) == ("half a wo", False)
+        reason.fill("")
+        ada.page.evaluate("document.activeElement.blur()")
+        wait_for(lambda: shows("line two"), 30)
+        ada.page.get_by_role("button", name="pause", exact=True).click()
+        assert asks_nothing()
+        ada.page.get_by_role("button", name="refresh again").click()
+        wait_for(lambda: not asks_nothing(), 30)
+        ada.page.clock.fast_forward(11 * 60 * 1000)
+        wait_for(lambda: shows("for ten minutes", "footer"), 30)
+        assert asks_nothing()
+        assert ada.page.evaluate("window.isTheSame")

@@ -6,6 +6,7 @@ Exits 0 if and only if every user has exactly the mails that they should have.
 """
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -66,6 +67,8 @@ def main() -> None:
     jobrunner("show", str(dead_runs()[0]))
     chapter("The mails, counted from the server's files")
     check(last_week, later_run)
+    chapter("All of it in a browser, until Ctrl-C")
+    say(f"$ {look()}")
 
 
 # Set up.
@@ -286,6 +289,12 @@ def check(last_week: date, later_run: int) -> None:
     expect("the expired sessions gone, the others there", len(left) == USERS and min(left) > utc_now())
     expect("the old temporary files gone, the others there", len(files) == 10)
     say("So: one report per user, although a tick was killed in the middle.")
+
+
+def look() -> str:
+    """The command that shows the demo's data. The URL of a server may hold a password, so it is not repeated."""
+    given = '"$DEMO_DATABASE_URL"' if "DEMO_DATABASE_URL" in os.environ else shlex.quote(f"sqlite:///{DATABASE}")
+    return f"JOBRUNNER_DATABASE_URL={given} {shlex.quote(shown(COMMAND).rstrip('/'))} web"
 
 
 def dead_runs() -> list[int]:

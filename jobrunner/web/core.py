@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -26,6 +28,7 @@ _SHARED_SECONDS = 2.0
 _FORM = "application/x-www-form-urlencoded"
 _NOT_STORED = ("Cache-Control", "no-store")
 _KEPT = ("Cache-Control", "private, max-age=31536000, immutable")
+_SHOWN_AT = re.compile(rb"<time[^>]*>([^<]*)</time>")
 _log = logging.getLogger("jobrunner.web")
 
 
@@ -108,7 +111,20 @@ def _sent(request: Request, answer: Answer, visitor: Visitor | None, verbs: Coll
         return _made(status, "application/json", rendering.as_json(answer.data), _NOT_STORED)
     assert isinstance(answer, Page)
     body = rendering.html(answer.template, {**_common(request, visitor), "may": verbs, **answer.values})
-    return _made(answer.status, "text/html; charset=utf-8", body, _NOT_STORED)
+    found = _made(answer.status, "text/html; charset=utf-8", body, _NOT_STORED)
+    return _unless_known(request, found) if (answer.status, request.method) == (200, "GET") else found
+
+
+def _unless_known(request: Request, page: Response) -> Response:
+    """The page with its tag, or only "not modified" if the browser has it already, but for the time in the footer."""
+    content, _, footer = page.body.rpartition(b"<footer")
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    shown_at = _SHOWN_AT.search(footer)
+    more = (("ETag", tag), ("X-As-Of", shown_at[1].decode() if shown_at else ""))
+    # A proxy that compresses makes a weak tag of it.
+    if request.headers.get("if-none-match", "").removeprefix("W/") == tag:
+        return Response(304, (*HEADERS, _NOT_STORED, *more))
+    return Response(200, (*page.headers, *more), page.body)
 
 
 def _fields(request: Request) -> list[tuple[str, str]]:
@@ -126,6 +142,7 @@ def _common(request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         "here": quote(_here(request), safe=""),
         "can_sign_out": request.can_sign_out,
         "at": None,
+        "live": request.method == "GET",
         "problem": None,
     }
 

@@ -6,6 +6,9 @@ from jobrunner.web.messages import Request
 
 _CONTENT = {
     "default-src": "'none'",
+    # Our own file, and what it asks for: our own pages.
+    "script-src": "'self'",
+    "connect-src": "'self'",
     "style-src": "'self'",
     "img-src": "'self'",
     "form-action": "'self'",

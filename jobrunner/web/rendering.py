@@ -21,7 +21,11 @@ from jobrunner.web.texts import without_passwords
 _zone = ContextVar[tzinfo]("_zone", default=UTC)
 _SHOWN_OF_A_TEXT = 64 * 1024
 _SHOWN_OF_AN_OLD_TEXT = 4 * 1024
-STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "style.css": "text/css; charset=utf-8",
+    "live.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def html(template: str, values: Mapping[str, Any]) -> bytes:

@@ -1,0 +1,117 @@
+// Refreshes the page every five seconds while somebody looks at it and has nothing in hand. Without it all works, too.
+"use strict";
+
+const EVERY = 5000;
+const LONGEST = 60 * 1000;
+const STOPS_AFTER = 10 * 60 * 1000;
+// A page that is slow is asked for less often, so that it costs no more.
+const REST = 10;
+const main = document.querySelector("main");
+const footer = document.querySelector("footer[data-live]");
+
+let tag = "";
+let isPaused = false;
+let isPressed = false;
+let touchedAt = Date.now();
+let began = openedBoxes();
+
+function openedBoxes() {
+  return [...main.querySelectorAll("details")].map((each) => each.open).join();
+}
+
+function isChanged(field) {
+  if (field.localName === "select") {
+    const usual = [...field.options].findIndex((each) => each.defaultSelected);
+    return field.selectedIndex !== Math.max(usual, 0);
+  }
+  return field.type !== "hidden" && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+}
+
+// Something is selected, focused, filled in or opened: a new page would take it away.
+function isInUse() {
+  return isPressed
+    || !getSelection().isCollapsed
+    || main.contains(document.activeElement)
+    || openedBoxes() !== began
+    || [...main.querySelectorAll("input, select")].some(isChanged);
+}
+
+function isIdle() {
+  return Date.now() - touchedAt > STOPS_AFTER;
+}
+
+function show(text) {
+  note.textContent = text;
+  button.textContent = isPaused || isIdle() ? "refresh again" : "pause";
+}
+
+function replace(text) {
+  const found = new DOMParser().parseFromString(text, "text/html");
+  const places = (root) => [...root.querySelectorAll("pre, .wide")];
+  const before = places(main).map(({ scrollTop, scrollLeft, scrollHeight, clientHeight }) =>
+    // Who reads the end goes on reading the end.
+    ({ scrollLeft, scrollTop: scrollTop && scrollTop + clientHeight >= scrollHeight - 4 ? 1e9 : scrollTop }));
+  main.replaceChildren(...found.querySelector("main").childNodes);
+  footer.querySelector("p").replaceWith(found.querySelector("footer p"));
+  places(main).forEach((each, index) => Object.assign(each, before[index]));
+  began = openedBoxes();
+}
+
+async function refresh() {
+  const answer = await fetch(location.href, {
+    cache: "no-store",
+    redirect: "error",
+    headers: tag ? { "If-None-Match": tag } : {},
+  });
+  if (answer.status !== 200 && answer.status !== 304) throw new Error(`the page answers ${answer.status}`);
+  const text = await answer.text();
+  if (isInUse() || isPaused) return;
+  if (answer.status === 304) {
+    const time = document.createElement("time");
+    time.textContent = answer.headers.get("X-As-Of");
+    footer.querySelector("time").replaceWith(time);
+  } else {
+    replace(text);
+    tag = answer.headers.get("ETag") || "";
+  }
+  show("");
+}
+
+async function turn() {
+  const asked = Date.now();
+  if (!document.hidden && !isPaused && !isIdle() && !isInUse()) {
+    try {
+      await refresh();
+    } catch (error) {
+      show(`Not refreshed: ${error.message}.`);
+    }
+  } else if (isIdle()) {
+    show("Not refreshed: nobody has touched it for ten minutes.");
+  } else if (!isPaused && isInUse()) {
+    show("Not refreshed while something is selected, filled in or opened.");
+  }
+  setTimeout(turn, Math.min(LONGEST, Math.max(EVERY, REST * (Date.now() - asked))));
+}
+
+const button = document.createElement("button");
+const note = document.createElement("span");
+button.type = "button";
+button.addEventListener("click", () => {
+  isPaused = button.textContent === "pause";
+  touchedAt = Date.now();
+  show(isPaused ? "Not refreshed: paused." : "");
+});
+
+if (footer) {
+  for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "touchstart"]) {
+    addEventListener(name, () => { touchedAt = Date.now(); }, { passive: true });
+  }
+  addEventListener("pointerdown", () => { isPressed = true; });
+  for (const name of ["pointerup", "pointercancel", "blur"]) {
+    addEventListener(name, () => { isPressed = false; });
+  }
+  note.setAttribute("role", "status");
+  footer.append(button, " ", note);
+  show("");
+  setTimeout(turn, EVERY);
+}
