@@ -288,10 +288,18 @@ def test_types_are_drawn_from_the_tallies_with_a_table_beside_them(database: Dat
         read = Tags(page)
         read.check()
         bars = [attributes for tag, attributes in read.found if tag == "rect"]
-        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"], since
-        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0]
+        # Of all types, and the small one of this type.
+        assert [bar["class"] for bar in bars] == ["bar dead", "bar succeeded"] * 2, since
+        assert [float(bar["height"] or 0) for bar in bars] == [30.0, 90.0, 6.0, 18.0]
+        labels = [each for each in read.words if re.fullmatch(r"\d\d[:-]\d\d", each)]
+        # Eight labels below at most: hours of one day, or days.
+        assert 4 <= len(labels) <= 8, labels
+        assert (":" in labels[0]) is (since in ("24h", "bad"))
+        assert '<td class="number">3</td><td class="number">0</td><td class="number">1</td>' in page
         assert "3 succeeded, 0 cancelled, 1 dead" in page
         assert "75.0 %" in page
+    assert "<h2>Ends in the last 24 hours</h2>" in asked.text("/")
+    assert "3 succeeded, 0 cancelled, 1 dead" in asked.text("/")
     assert asked.json("/types")["types"][0]["ended"] == {"succeeded": 3, "dead": 1, "cancelled": 0}
 
 
@@ -411,6 +419,33 @@ def test_life_of_a_run_is_drawn_with_the_moves_it_has_made(database: Database) -
     drawn = set(re.findall(r"<title>(\w+ to \w+): ", page))
     moves = {(source, each.target) for each in TRANSITIONS for source in each.sources if source is not each.target}
     assert drawn == {f"{source} to {target}" for source, target in moves}
+    # No line crosses a box, and each ends in a head that touches its box from outside.
+    boxes = [(int(x), int(y)) for x, y in re.findall(r'<rect x="(\d+)" y="(\d+)" width="120" height="38"', page)]
+    lines = re.findall(r'<path class="line" d="M([^"]*)"/><path class="head" d="M([\d.]+) ([\d.]+)', page)
+    assert (len(boxes), len(lines)) == (6, len(moves))
+    for line, x, y in lines:
+        assert any(is_within((float(x), float(y)), box, 0) for box in boxes), line
+        for point in points_of(line):
+            assert not any(is_within(point, box, -0.1) for box in boxes), line
+
+
+def points_of(line: str) -> list[tuple[float, float]]:
+    """Points of a path: of a cubic curve, or of an upright line, between its ends."""
+    numbers = [float(each) for each in re.findall(r"[\d.]+", line)]
+    if len(numbers) == 3:
+        x, begin, end = numbers
+        return [(x, begin + (end - begin) * n / 20) for n in range(21)]
+    a, b, c, d = zip(numbers[::2], numbers[1::2], strict=True)
+    return [
+        tuple(
+            (1 - t) ** 3 * a[i] + 3 * (1 - t) ** 2 * t * b[i] + 3 * (1 - t) * t**2 * c[i] + t**3 * d[i] for i in (0, 1)
+        )  # type: ignore[misc]
+        for t in (n / 50 for n in range(51))
+    ]
+
+
+def is_within(point: tuple[float, float], box: tuple[int, int], more: float) -> bool:
+    return all(low - more <= at <= low + size + more for at, low, size in zip(point, box, (120, 38), strict=True))
 
 
 @pytest.mark.either_database

@@ -49,10 +49,18 @@ class Stats:
 
 @dataclass(frozen=True)
 class Hour:
-    """The ends of all types in one hour: the statuses succeeded, dead and cancelled, with numbers of runs."""
+    """The ends in one hour: the statuses succeeded, dead and cancelled, with numbers of runs."""
 
     begin: datetime
     ended: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Each hour of a period, the oldest first: the ends of all types, and those of some types."""
+
+    of_all: list[Hour]
+    of_types: dict[str, list[Hour]]
 
 
 def stats(connection: Connection, period: timedelta, only: Collection[str] = ()) -> Stats:
@@ -65,18 +73,27 @@ def stats(connection: Connection, period: timedelta, only: Collection[str] = ())
     return Stats(since, [_of_type(job_type, by_type[job_type]) for job_type in sorted(by_type)])
 
 
-def hours(connection: Connection, period: timedelta) -> list[Hour]:
-    """The ends of the last ``period`` by the hour, the oldest first; old ones all stand in the first hour of their day.
+def hours(connection: Connection, period: timedelta, most: int = 0) -> Hours:
+    """The ends of the last ``period`` by the hour, of all types and of each of the first ``most``.
 
-    Expects a read transaction.
+    Old ends all stand in the first hour of their day. Expects a read transaction.
     """
     now = tallies.now(connection)
     begin = (now - period).replace(minute=0, second=0, microsecond=0)
-    found = {begin + timedelta(hours=n): dict.fromkeys(map(str, FINISHED), 0) for n in range(_hours(now - begin))}
-    for (at, key), tally in tallies.since(connection, begin).items():
-        if key.status in FINISHED and at in found:
-            found[at][key.status] += tally.ends
-    return [Hour(at, ended) for at, ended in found.items()]
+    ended = [(at, key, tally.ends) for (at, key), tally in tallies.since(connection, begin).items()]
+    ended = [each for each in ended if each[1].status in FINISHED]
+    shown = sorted({key.job_type for _, key, _ in ended})[:most]
+    found: dict[str | None, dict[datetime, Hour]] = {name: _empty(begin, now) for name in (*shown, None)}
+    for at, key, ends in ended:
+        for name in (key.job_type, None):
+            if name in found and at in found[name]:
+                found[name][at].ended[key.status] += ends
+    return Hours(list(found[None].values()), {name: list(found[name].values()) for name in shown})
+
+
+def _empty(begin: datetime, end: datetime) -> dict[datetime, Hour]:
+    instants = (begin + timedelta(hours=n) for n in range(_hours(end - begin)))
+    return {at: Hour(at, dict.fromkeys(map(str, FINISHED), 0)) for at in instants}
 
 
 def _hours(duration: timedelta) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import timedelta
 
+from jobrunner.admin import stats
 from jobrunner.admin.findings import Finding, asked, findings
+from jobrunner.admin.stats import Hour
 from jobrunner.errors import ConfigurationError
 from jobrunner.settings import config
 from jobrunner.store import findings as facts
@@ -16,6 +19,9 @@ from jobrunner.store.joined import together
 from jobrunner.store.overview import State
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import pausing
+from jobrunner.web.pages.charts import chart
+
+_DAY = timedelta(hours=24)
 
 
 def now(call: Call) -> Page:
@@ -26,9 +32,19 @@ def now(call: Call) -> Page:
         listed = None if wrong is None else [each.as_data() for each in wrong]
         problems = {"handlers_problem": None, "state_problem": None}
         return Page("", {}, {"database": label, "findings": listed, **vars(state), **problems})
-    at, (state, wrong) = call.recent.get("now", lambda: call.read(_read))
+    at, (state, wrong, hours) = call.recent.get("now", lambda: call.read(_read_with_hours))
     done = pausing.DONE.get(call.query.get("done", ""))
-    return Page("now.html", {"at": at, "state": state, "findings": wrong, "database": label, "done": done})
+    return Page(
+        "now.html",
+        {
+            "at": at,
+            "state": state,
+            "findings": wrong,
+            "database": label,
+            "done": done,
+            "chart": chart(hours, call.zone),
+        },
+    )
 
 
 def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
@@ -39,6 +55,10 @@ def _read(connection: Connection) -> tuple[State, list[Finding] | None]:
         return overview.status(together(connection, overview.questions()), None, explains=False), None
     connection = together(connection, [*overview.questions(), *facts.questions(asked(settings))])
     return overview.status(connection, None, explains=False), findings(connection, settings, None)
+
+
+def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | None, list[Hour]]:
+    return *_read(connection), stats.hours(connection, _DAY).of_all
 
 
 def _read_all(connection: Connection) -> tuple[State, list[Finding] | None]:
