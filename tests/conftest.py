@@ -8,6 +8,9 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
+from jobrunner.application import registry
+from jobrunner.jobs import policy
+
 # Where PYTHONDONTWRITEBYTECODE is set, each worker would rewrite the assertions of all files in each run: 10 s each.
 sys.dont_write_bytecode = False
 pytest.register_assert_rewrite("harness")
@@ -31,6 +34,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Machines that run tests are loaded: an example that took long says nothing about the code.
 settings.register_profile("jobrunner", deadline=None, print_blob=True)
 settings.load_profile("jobrunner")
+
+
+@pytest.fixture(autouse=True)
+def _own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test declares is gone after it: another test's payloads would be checked against its handlers."""
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(policy, "_declared", dict(policy._declared))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -30,10 +30,11 @@ def jobrunner_on_two_phases(app: App, tmp_path: Path) -> Iterator[Commands]:
     """On a server that lets transactions be prepared."""
     lifeline = Lifeline({"max_prepared_transactions": "2"})
     try:
-        copies = Copies(lifeline.server().start())
-        commands = Commands(tmp_path, app, copies.make())
+        access = lifeline.server().start()
+        commands = Commands(tmp_path, app, Copies(access).make())
         yield commands
         commands.close()
+        access.forget_session()
     finally:
         lifeline.close()
 

@@ -99,7 +99,7 @@ def known_to_the_server(connection: psycopg.Connection[Any], text: str) -> str |
     def number(one: re.Match[str]) -> str:
         return f"${numbers.setdefault(one[1] or str(one), len(numbers) + 1)}"
 
-    numbered = re.sub(r"%\((\w+)\)s|%s", number, text)
+    numbered = re.sub(r"%\((\w+)\)s|%s", number, text).replace("%%", "%")
     # The driver tells the type of a float. It is needed where the statement does not say it.
     types = [psycopg.adapters.types["float8"].oid if "timeout" in name else 0 for name in numbers]
     answer = connection.pgconn.prepare(b"", numbered.encode(), types)

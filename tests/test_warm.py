@@ -77,11 +77,12 @@ def told(done: "subprocess.CompletedProcess[str]", *places: Path) -> tuple[str, 
 def test_warm_command_and_script_print_the_same(jobrunner: Commands, database: SQLiteDatabase, tmp_path: Path) -> None:
     answers = []
     for cold in (True, False):
-        copy = tmp_path / f"{cold}.db"
+        copy, state = tmp_path / f"{cold}.db", tmp_path / f"{cold}.state"
         shutil.copy(database.path, copy)
-        env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{copy}"}
+        # With a state folder each: it knows of the last ticks, also on other databases.
+        env = {"JOBRUNNER_DATABASE_URL": f"sqlite:///{copy}", "JOBRUNNER_STATE_DIR": str(state)}
         calls = [jobrunner(*line.split(), env=env, stdin="{}", check=False, cold=cold) for line in TABLE]
-        answers.append([told(done, copy, tmp_path) for done in calls])
+        answers.append([told(done, copy, state, tmp_path) for done in calls])
     for script, warm in zip(*answers, strict=True):
         assert warm == script
 

@@ -107,7 +107,8 @@ def _write_note(path: Path, tick: LastTick) -> None:
     import json
 
     new = path.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps({"database": tick.database, "host": tick.host}), encoding="utf-8")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump({"database": tick.database, "host": tick.host}, file)
     new.replace(path)
     for other in files_in(path.parent, _LAST_TICKS):
         if other.stat().st_mtime < path.stat().st_mtime - _FORGET_SECONDS:
