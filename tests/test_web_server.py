@@ -131,10 +131,12 @@ def test_people_of_the_user_file_sign_in_with_their_passwords(
     run_id = queue(database, "append")
     people = tmp_path / "people"
     password = "correct horse"
-    for name, *more in (("ada",), ("bob", "--read-only")):
-        made = jobrunner("web", "--add-user", name, "--user-file", str(people), *more, stdin=f"{password}\n")
+    (block,) = pages.checked_by("tests/test_web_server.py::test_people_of_the_user_file_sign_in_with_their_passwords")
+    *adding, serving = (command.replace("people", str(people)).split()[1:] for command in block.commands)
+    for words in adding:
+        made = jobrunner(*words, stdin=f"{password}\n")
         assert password not in made.stdout + made.stderr + people.read_text()
-    with served(jobrunner, "--user-file", str(people), "--host", "0.0.0.0") as server:
+    with served(jobrunner, *serving[1:], "--host", "0.0.0.0") as server:
         assert server.lines[0] == f"http://0.0.0.0:{server.port}/"
         statuses = {}
         for name in ("ada", "bob"):
