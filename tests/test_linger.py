@@ -134,7 +134,7 @@ def test_runs_of_a_killed_listening_tick_are_done_by_the_next_tick(jobrunner: Co
     tick.kill()
     tick.wait(10)
     waiting = queue(database, "append")
-    after = linger(jobrunner, count=2)
+    after = linger(jobrunner)
     wait_for_success(database, waiting, queue(database, "append"))
     stop(after)
     assert database.value("SELECT count(*) FROM job_ticks WHERE finished_at IS NULL") == 1

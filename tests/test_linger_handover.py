@@ -12,7 +12,7 @@ from harness.listening_ticks import check_left_quietly, linger, log_lines, stop,
 
 def test_older_listening_tick_ends_when_a_newer_tick_listens(jobrunner: Commands, app: App, database: Database) -> None:
     older = linger(jobrunner)
-    newer = linger(jobrunner, count=2)
+    newer = linger(jobrunner)
     check_left_quietly(older)
     first, second = database.query("SELECT * FROM job_ticks ORDER BY id")
     assert first["finished_at"] >= second["listening_at"]
@@ -36,7 +36,7 @@ def test_over_three_handovers_no_run_is_lost_or_done_twice(jobrunner: Commands, 
     stream.start()
     try:
         for _ in range(3):
-            newer = linger(jobrunner, count=2)
+            newer = linger(jobrunner)
             check_left_quietly(tick)
             tick = newer
         seen = len(run_ids)
@@ -59,15 +59,15 @@ def test_tick_of_other_types_or_another_host_supersedes_no_listening_tick(
 ) -> None:
     older = linger(jobrunner)
     others = [
-        linger(jobrunner, "--types", "append", count=2),
-        linger(jobrunner, "--types", "sleep,append", count=3),
+        linger(jobrunner, "--types", "append"),
+        linger(jobrunner, "--types", "sleep,append"),
         linger(jobrunner, host="there"),
     ]
-    newer = linger(jobrunner, count=4)
+    newer = linger(jobrunner)
     check_left_quietly(older)
     assert [other.poll() for other in others] == [None, None, None]
     # The same types in another order are the same.
-    like_the_second = linger(jobrunner, "--types", "append,sleep,append", count=4)
+    like_the_second = linger(jobrunner, "--types", "append,sleep,append")
     check_left_quietly(others[1])
     assert (others[0].poll(), others[2].poll(), newer.poll()) == (None, None, None)
     stop(others[0], others[2], newer, like_the_second)
@@ -78,7 +78,7 @@ def test_superseded_tick_finishes_its_run(jobrunner: Commands, app: App, databas
     older = linger(jobrunner)
     run_id = queue(database, "wait_for", {"path": str(app.path("go"))})
     wait_until_running(database, run_id)
-    newer = linger(jobrunner, count=2)
+    newer = linger(jobrunner)
     wait_for(lambda: any(line["result"] == "superseded" for line in log_lines(jobrunner, "linger")))
     wait_for_success(database, queue(database, "append"))
     assert (older.poll(), status_of(database, run_id)) == (None, "running")
@@ -97,7 +97,7 @@ def test_superseded_and_new_tick_share_the_permits_of_the_host(
     for run_id in first:
         wait_until_running(database, run_id)
     second = [queue(database, "wait_for", {"path": str(app.path("c"))}) for _ in range(3)]
-    newer = linger(jobrunner, "--concurrency", "2", count=2)
+    newer = linger(jobrunner, "--concurrency", "2")
     wait_for(lambda: any(line["result"] == "superseded" for line in log_lines(jobrunner, "linger")))
     assert database.value("SELECT count(*) FROM job_runs WHERE status = 'running'") == 2
     app.release("a")
@@ -132,8 +132,8 @@ def test_tick_of_another_application_supersedes_no_listening_tick(
     app.path("other.py").write_text((app.folder / "handlers.py").read_text())
     named = {"JOBRUNNER_APPLICATION": "shop"}
     older = linger(jobrunner)
-    others = [linger(jobrunner, count=2, **named), linger(jobrunner, count=3, JOBRUNNER_IMPORT="other")]
-    newer = linger(jobrunner, count=4)
+    others = [linger(jobrunner, **named), linger(jobrunner, JOBRUNNER_IMPORT="other")]
+    newer = linger(jobrunner)
     check_left_quietly(older)
     assert [other.poll() for other in others] == [None, None]
     stop(newer, *others)

@@ -12,13 +12,12 @@ Process = subprocess.Popen[str]
 LISTENING = "SELECT count(*) FROM job_ticks WHERE listening_at IS NOT NULL AND finished_at IS NULL AND host = ?"
 
 
-def linger(jobrunner: Commands, *args: object, count: int = 1, host: str = "here", **env: str) -> Process:
-    """A tick that lingers, once it listens; ``count`` with those that do already on its host."""
+def linger(jobrunner: Commands, *args: object, host: str = "here", **env: str) -> Process:
+    """A tick that lingers, once it listens. One that it supersedes may have ended by then."""
     log = str(jobrunner.app.path("log"))
     tick = jobrunner.start("tick", "--linger", *args, env={"JOBRUNNER_HOST": host, "JOBRUNNER_LOG": log, **env})
-    jobrunner.database.wait_until(
-        LISTENING.replace("count(*)", f"count(*) >= {count}"), [host], describe="a tick that listens"
-    )
+    has_begun = "SELECT count(*) FROM job_ticks WHERE listening_at IS NOT NULL AND worker LIKE ?"
+    jobrunner.database.wait_until(has_begun, [f"{host}:{tick.pid}:%"], describe="a tick that listens")
     return tick
 
 
