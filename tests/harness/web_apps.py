@@ -91,7 +91,10 @@ def with_flask() -> Flask:
     app.config["SQLALCHEMY_DATABASE_URI"] = URL.replace("postgresql:", "postgresql+psycopg:")
     SQLAlchemy(app)
     CSRFProtect(app)
-    who = lambda: visitor(request.headers.get("X-User") or session.get("user"))  # noqa: E731
+
+    def who() -> Any:
+        return visitor(request.headers.get("X-User") or session.get("user"))
+
     app.register_blueprint(blueprint(who), url_prefix="/jobs")
 
     @app.route("/login/", methods=["GET", "POST"])
