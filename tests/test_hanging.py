@@ -26,8 +26,12 @@ from jobrunner.store import waits
 from jobrunner.store.schema import metadata
 from jobrunner.store.versions import VERSION_TABLE
 
-# watch is no part of it: it asks again until its run has ended.
-COMMANDS = [*(words for words in WITH_A_SCHEMA if words[0] != "watch"), ["migrate"], ["enqueue", "echo", "--key", "k"]]
+# watch and run are no part of it: they ask again until their run has ended, whatever a tick says meanwhile.
+COMMANDS = [
+    *(words for words in WITH_A_SCHEMA if words[0] not in ("watch", "run")),
+    ["migrate"],
+    ["enqueue", "echo", "--key", "k"],
+]
 # What may write many rows may take its time, once the database has answered.
 MANY_ROWS = ("migrate", "apply", "schedule resume", "schedule backfill")
 QUICK_COMMANDS = [words for words in COMMANDS if not " ".join(words).startswith(MANY_ROWS)]
@@ -48,7 +52,7 @@ NEEDED_BY = {
     "job_pauses": ["pause", "--list"],
     "job_runs": ["tick"],
     "job_schema_version": ["status"],
-    "job_state": ["tick"],
+    "job_state": ["run", "echo"],
     "job_tallies": ["stats"],
     "job_totals": [],
     "job_ticks": ["tick"],
