@@ -124,14 +124,14 @@ def set_priority(connection: Connection, run_id: int, actor: Actor, priority: in
 def _take_key(connection: Connection, row: Row) -> int | None:
     """Give a run its key again, if the key is free for each new run. Returns the other run that holds the key."""
     values = {"of_type": row.job_type, "key": row.idempotency_key}
-    locked: int | None = connection.execute(Prepared("enqueue.lock_key"), values).scalar_one_or_none()
+    locked: int | None = connection.execute(Prepared("keys.lock_key"), values).scalar_one_or_none()
     # Read after the lock, so that the run of a transaction that has just ended is seen.
-    holder = connection.execute(Prepared("enqueue.holder"), values).one_or_none()
+    holder = connection.execute(Prepared("keys.holder"), values).one_or_none()
     if locked in (None, row.id) or holder is None or holder.key_scope != "active":
         return None
     if holder.is_held:
         return locked
-    connection.execute(Prepared("enqueue.set_run_of_key"), {**values, "run_id_of_key": row.id})
+    connection.execute(Prepared("keys.set_run_of_key"), {**values, "run_id_of_key": row.id})
     return None
 
 

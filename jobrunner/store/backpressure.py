@@ -98,7 +98,7 @@ def window_of(policy: Policy) -> float | None:
 
 
 def has_scope(holder: Row, policy: Policy | None) -> bool:
-    """Whether the stored scope of keys, in a row of ``enqueue.holder``, is that of the policy, if there is one."""
+    """Whether the stored scope of keys, in a row of ``keys.holder``, is that of the policy, if there is one."""
     return policy is None or (holder.key_scope, holder.key_window) == (policy.key_scope, window_of(policy))
 
 

@@ -249,7 +249,7 @@ def _take_keys(connection: Connection, found: Sequence[Row]) -> set[int]:
         connection.execute(_LOCK_KEYS, given)
         winners = []
         # Read after the lock, so that the run of a transaction that has just ended is seen.
-        for holder in connection.execute(Prepared("enqueue.holders"), given):
+        for holder in connection.execute(Prepared("keys.holders"), given):
             if holder.key_scope == "active":
                 ids = of_type[holder.idempotency_key]
                 winner = holder.run_id if holder.is_held else ids[0]
@@ -258,5 +258,5 @@ def _take_keys(connection: Connection, found: Sequence[Row]) -> set[int]:
                     key = {"job_type": job_type, "idempotency_key": holder.idempotency_key}
                     winners.append({**key, "run_id": winner})
         if winners:
-            connection.execute(Prepared("enqueue.set_runs_of_keys"), {"given": winners})
+            connection.execute(Prepared("keys.set_runs_of_keys"), {"given": winners})
     return refused

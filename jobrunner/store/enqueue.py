@@ -42,14 +42,14 @@ def _under_key(database: str, new: NewRun, policy: Policy | None, taken: Taken) 
     if not is_limited and (yield from _takes_key(database, new, policy)):
         return (yield from _insert_under_key(new))
     while True:
-        holder = (yield Prepared("enqueue.holder"), new.key()).first()
+        holder = (yield Prepared("keys.holder"), new.key()).first()
         if holder is None or not backpressure.has_scope(holder, policy):
             return None
         if holder.is_held:
             return (yield from _answer(new, holder, taken))
         if is_limited or holder.max_waiting is not None:
             return None
-        if (yield Prepared("enqueue.lock_free"), {"given": [free_key(new.job_type, holder)]}).first() is not None:
+        if (yield Prepared("keys.lock_free"), {"given": [free_key(new.job_type, holder)]}).first() is not None:
             return (yield from _insert_under_key(new))
         # Another transaction has just taken the key over, or has begun the run again.
 
@@ -61,12 +61,12 @@ def _takes_key(database: str, new: NewRun, policy: Policy | None) -> Steps[bool]
         rules = "forever"
         if policy.key_scope != "forever":
             rules, values = "other", {**values, "scope": policy.key_scope, "window": backpressure.window_of(policy)}
-    return (yield Prepared("enqueue.take_key", (database, rules)), values).first() is not None
+    return (yield Prepared("keys.take_key", (database, rules)), values).first() is not None
 
 
 def _insert_under_key(new: NewRun) -> Steps[Enqueued]:
     run_id = yield from _insert(new)
-    yield Prepared("enqueue.set_run_of_key"), {**new.key(), "run_id_of_key": run_id}
+    yield Prepared("keys.set_run_of_key"), {**new.key(), "run_id_of_key": run_id}
     return Enqueued(run_id, created=True)
 
 

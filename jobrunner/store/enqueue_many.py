@@ -99,7 +99,7 @@ class _Call:
     def _take_keys(self, wanted: list[int]) -> Steps[list[int]]:
         """Take the keys. Returns those of ``wanted`` whose key was free, and those without a key."""
         keys = {key for index in wanted if (key := self._keys[index]) is not None}
-        statement = Prepared("enqueue.take_keys", (self._database,))
+        statement = Prepared("keys.take_keys", (self._database,))
         free: set[str] = set()
         # In one order, so that two callers with the same keys cannot wait for each other.
         for batch in _batches(sorted(keys)):
@@ -113,7 +113,7 @@ class _Call:
                     "another transaction took this idempotency key after yours began; enqueue again in a new one"
                 )
             for batch in _batches([free_key(self._shared["job_type"], row) for row in rows if not row.is_held]):
-                free.update((yield Prepared("enqueue.lock_free"), {"given": batch}).scalars())
+                free.update((yield Prepared("keys.lock_free"), {"given": batch}).scalars())
             # Another transaction may have taken some of them over since they were found.
             others -= free | self._holders.keys()
         return [index for index in wanted if (key := self._keys[index]) is None or key in free]
@@ -122,12 +122,12 @@ class _Call:
         """The rows of these keys that exist. Raises KeyTaken, with nothing written, if one had to be free."""
         found: list[Row] = []
         for batch in _batches(sorted(keys)):
-            found += (yield Prepared("enqueue.holders"), {"given": self._rows_of(batch)}).all()
+            found += (yield Prepared("keys.holders"), {"given": self._rows_of(batch)}).all()
         self._holders.update((row.idempotency_key, row.run_id) for row in found if row.is_held)
         for row in sorted(found):
             if row.is_held and row.idempotency_key in self._must_be_free:
                 for batch in _batches(sorted(taken_here)):
-                    yield Prepared("enqueue.release_keys"), {"given": self._rows_of(batch)}
+                    yield Prepared("keys.release_keys"), {"given": self._rows_of(batch)}
                 raise taken_by(self._shared["job_type"], row)
         return found
 
@@ -149,7 +149,7 @@ class _Call:
         self._holders.update(taken)
         for batch in _batches(sorted(taken)):
             given = [{**row, "run_id": taken[row["idempotency_key"]]} for row in self._rows_of(batch)]
-            yield Prepared("enqueue.set_runs_of_keys"), {"given": given}
+            yield Prepared("keys.set_runs_of_keys"), {"given": given}
 
     def _replace(self, inserted: Mapping[int, int]) -> Steps[set[int]]:
         """Replace payloads and times of runs that hold a key. Returns those that had not begun."""

@@ -89,7 +89,7 @@ class Enqueued:
 
 
 def taken_by(job_type: str, holder: Row) -> KeyTaken:
-    """The error for a caller whose key is taken by this row of ``enqueue.holder``."""
+    """The error for a caller whose key is taken by this row of ``keys.holder``."""
     key, its_run = f"{holder.idempotency_key!r:.200}", f"run {holder.run_id}"
     its_run += f", which is {holder.status}" if holder.status is not None else ", which was pruned"
     return KeyTaken(f"the key {key} of the job type {job_type!r} is taken by {its_run}", holder.run_id)
@@ -105,7 +105,7 @@ def replacement(run_id: int, columns: Values) -> dict[str, Any]:
 
 
 def free_key(job_type: str, holder: Row) -> dict[str, Any]:
-    """The row of ``enqueue.lock_free`` for a key that is not held, by its row of ``enqueue.holder``."""
+    """The row of ``keys.lock_free`` for a key that is not held, by its row of ``keys.holder``."""
     # A run that was pruned cannot be begun again. In a window it does not matter whether it is.
     must_end = holder.key_scope == "active" and holder.status is not None
     names = {"job_type": job_type, "idempotency_key": holder.idempotency_key}

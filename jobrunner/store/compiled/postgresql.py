@@ -1380,22 +1380,6 @@ WHERE jobrunner_schema.job_runs.id = jobrunner_schema.job_effects.run_id AND job
         {},
         (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
-    ('enqueue.holder', ()): (
-        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
-FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type
-WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR""",
-        {'key_scope_1': 'active', 'key_scope_2': 'window'},
-        {},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
-    ),
-    ('enqueue.holders', ()): (
-        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
-FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type, (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
-WHERE jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key""",
-        {'key_scope_1': 'active', 'key_scope_2': 'window'},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
-    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO jobrunner_schema.job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT %(job_type)s::VARCHAR AS anon_1, %(priority)s::SMALLINT AS anon_2, CAST(given.payload AS JSONB) AS anon_3, 'queued', jobrunner_schema.jobrunner_now() AS anon_4, jobrunner_schema.jobrunner_now() AS anon_5, jobrunner_schema.jobrunner_now() AS anon_6
 FROM (SELECT payload FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(payload TEXT)) AS given RETURNING jobrunner_schema.job_runs.id""",
@@ -1806,87 +1790,11 @@ WHERE jobrunner_schema.job_types.job_type = %(job_type)s::VARCHAR AND jobrunner_
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.lock_free', ()): (
-        """WITH ended AS
-(SELECT jobrunner_schema.job_runs.id AS id
-FROM jobrunner_schema.job_runs JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON given.must_end = %(must_end_2)s::INTEGER AND jobrunner_schema.job_runs.id = given.run_id
-WHERE jobrunner_schema.job_runs.status IN ('succeeded', 'dead', 'cancelled') ORDER BY jobrunner_schema.job_runs.id FOR SHARE OF job_runs)
- SELECT jobrunner_schema.job_keys.idempotency_key
-FROM jobrunner_schema.job_keys JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key AND jobrunner_schema.job_keys.run_id IS NOT DISTINCT FROM given.run_id
-WHERE given.must_end = %(must_end_1)s::INTEGER OR (EXISTS (SELECT *
-FROM ended
-WHERE ended.id = jobrunner_schema.job_keys.run_id)) ORDER BY jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.idempotency_key FOR UPDATE OF job_keys""",
-        {'must_end_1': 0, 'must_end_2': 1},
-        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
-        (('idempotency_key', None),),
-    ),
-    ('enqueue.lock_key', ()): (
-        """SELECT jobrunner_schema.job_keys.run_id
-FROM jobrunner_schema.job_keys
-WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR FOR UPDATE""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
-    ('enqueue.release_keys', ()): (
-        """DELETE FROM jobrunner_schema.job_keys WHERE jobrunner_schema.job_keys.run_id IS NULL AND (jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
-FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given)""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (),
-    ),
     ('enqueue.replace', ()): (
         """UPDATE jobrunner_schema.job_runs SET payload=CAST(given.payload AS JSONB), run_at=coalesce(given.run_at, (jobrunner_schema.jobrunner_now() + make_interval(secs => given.run_in)), jobrunner_schema.jobrunner_now()), gate=CASE WHEN (jobrunner_schema.job_runs.gate = 'after') THEN jobrunner_schema.job_runs.gate ELSE '' END, updated_at=jobrunner_schema.jobrunner_now() FROM (SELECT id, status, payload, run_at, run_in FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(id BIGINT, status VARCHAR(20), payload TEXT, run_at TIMESTAMP WITH TIME ZONE, run_in FLOAT)) AS given WHERE jobrunner_schema.job_runs.id = given.id AND jobrunner_schema.job_runs.status = given.status AND jobrunner_schema.job_runs.attempts = %(attempts_1)s::INTEGER RETURNING jobrunner_schema.job_runs.id""",
         {'attempts_1': 0},
         {'given': (('id', None), ('status', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
         (('id', None),),
-    ),
-    ('enqueue.set_run_of_key', ()): (
-        """UPDATE jobrunner_schema.job_keys SET run_id=%(run_id_of_key)s::BIGINT, created_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR RETURNING jobrunner_schema.job_keys.run_id""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
-    ('enqueue.set_runs_of_keys', ()): (
-        """UPDATE jobrunner_schema.job_keys SET run_id=given.run_id, created_at=jobrunner_schema.jobrunner_now() FROM (SELECT job_type, idempotency_key, run_id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT)) AS given WHERE jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
-        (),
-    ),
-    ('enqueue.take_key', ('postgresql', 'any')): (
-        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
-WHERE NOT (EXISTS (SELECT *
-FROM jobrunner_schema.job_types
-WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
-        {},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_key', ('postgresql', 'forever')): (
-        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
-WHERE NOT (EXISTS (SELECT *
-FROM jobrunner_schema.job_types
-WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR))) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
-        {'key_scope_1': 'forever'},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_key', ('postgresql', 'other')): (
-        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
-WHERE EXISTS (SELECT *
-FROM jobrunner_schema.job_types
-WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NULL AND jobrunner_schema.job_types.key_scope = %(scope)s::VARCHAR AND jobrunner_schema.job_types.key_window IS NOT DISTINCT FROM %(window)s) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
-        {},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_keys', ('postgresql',)): (
-        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, jobrunner_schema.jobrunner_now() AS anon_1
-FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
-WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.idempotency_key""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None),),
     ),
     ('expansion.limited_types', ()): (
         """SELECT jobrunner_schema.job_types.job_type
@@ -2501,6 +2409,98 @@ FROM held) AND jobrunner_schema.job_runs.lease_token IS NOT NULL RETURNING jobru
         {},
         {'its_can_run': 'json', 'its_settings': 'json'},
         (),
+    ),
+    ('keys.holder', ()): (
+        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
+FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type
+WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
+    ('keys.holders', ()): (
+        """SELECT jobrunner_schema.job_keys.idempotency_key, jobrunner_schema.job_keys.run_id, jobrunner_schema.job_runs.status, CASE WHEN (jobrunner_schema.job_keys.run_id IS NULL) THEN false WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_1)s::VARCHAR) THEN jobrunner_schema.job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (jobrunner_schema.job_types.key_scope = %(key_scope_2)s::VARCHAR) THEN jobrunner_schema.job_keys.created_at > (jobrunner_schema.jobrunner_now() + make_interval(secs => -jobrunner_schema.job_types.key_window)) ELSE true END AS is_held, coalesce(jobrunner_schema.job_types.key_scope, 'forever') AS key_scope, jobrunner_schema.job_types.key_window, jobrunner_schema.job_types.max_waiting
+FROM jobrunner_schema.job_keys LEFT OUTER JOIN jobrunner_schema.job_runs ON jobrunner_schema.job_runs.id = jobrunner_schema.job_keys.run_id LEFT OUTER JOIN jobrunner_schema.job_types ON jobrunner_schema.job_types.job_type = jobrunner_schema.job_keys.job_type, (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
+WHERE jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
+    ('keys.lock_free', ()): (
+        """WITH ended AS
+(SELECT jobrunner_schema.job_runs.id AS id
+FROM jobrunner_schema.job_runs JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON given.must_end = %(must_end_2)s::INTEGER AND jobrunner_schema.job_runs.id = given.run_id
+WHERE jobrunner_schema.job_runs.status IN ('succeeded', 'dead', 'cancelled') ORDER BY jobrunner_schema.job_runs.id FOR SHARE OF job_runs)
+ SELECT jobrunner_schema.job_keys.idempotency_key
+FROM jobrunner_schema.job_keys JOIN (SELECT job_type, idempotency_key, run_id, must_end FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT, must_end INTEGER)) AS given ON jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key AND jobrunner_schema.job_keys.run_id IS NOT DISTINCT FROM given.run_id
+WHERE given.must_end = %(must_end_1)s::INTEGER OR (EXISTS (SELECT *
+FROM ended
+WHERE ended.id = jobrunner_schema.job_keys.run_id)) ORDER BY jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.idempotency_key FOR UPDATE OF job_keys""",
+        {'must_end_1': 0, 'must_end_2': 1},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
+        (('idempotency_key', None),),
+    ),
+    ('keys.lock_key', ()): (
+        """SELECT jobrunner_schema.job_keys.run_id
+FROM jobrunner_schema.job_keys
+WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR FOR UPDATE""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('keys.release_keys', ()): (
+        """DELETE FROM jobrunner_schema.job_keys WHERE jobrunner_schema.job_keys.run_id IS NULL AND (jobrunner_schema.job_keys.job_type, jobrunner_schema.job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
+FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given)""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (),
+    ),
+    ('keys.set_run_of_key', ()): (
+        """UPDATE jobrunner_schema.job_keys SET run_id=%(run_id_of_key)s::BIGINT, created_at=jobrunner_schema.jobrunner_now() WHERE jobrunner_schema.job_keys.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_keys.idempotency_key = %(key)s::VARCHAR RETURNING jobrunner_schema.job_keys.run_id""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('keys.set_runs_of_keys', ()): (
+        """UPDATE jobrunner_schema.job_keys SET run_id=given.run_id, created_at=jobrunner_schema.jobrunner_now() FROM (SELECT job_type, idempotency_key, run_id FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500), run_id BIGINT)) AS given WHERE jobrunner_schema.job_keys.job_type = given.job_type AND jobrunner_schema.job_keys.idempotency_key = given.idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
+        (),
+    ),
+    ('keys.take_key', ('postgresql', 'any')): (
+        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_key', ('postgresql', 'forever')): (
+        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND (jobrunner_schema.job_types.max_waiting IS NOT NULL OR jobrunner_schema.job_types.key_scope != %(key_scope_1)s::VARCHAR))) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
+        {'key_scope_1': 'forever'},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_key', ('postgresql', 'other')): (
+        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT %(of_type)s::VARCHAR AS anon_1, %(key)s::VARCHAR AS anon_2, jobrunner_schema.jobrunner_now() AS anon_3
+WHERE EXISTS (SELECT *
+FROM jobrunner_schema.job_types
+WHERE jobrunner_schema.job_types.job_type = %(of_type)s::VARCHAR AND jobrunner_schema.job_types.max_waiting IS NULL AND jobrunner_schema.job_types.key_scope = %(scope)s::VARCHAR AND jobrunner_schema.job_types.key_window IS NOT DISTINCT FROM %(window)s) ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_keys', ('postgresql',)): (
+        """INSERT INTO jobrunner_schema.job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, jobrunner_schema.jobrunner_now() AS anon_1
+FROM (SELECT job_type, idempotency_key FROM json_to_recordset(CAST(%(given)s::VARCHAR AS JSON)) AS listed(job_type VARCHAR(200), idempotency_key VARCHAR(500))) AS given
+WHERE true ON CONFLICT DO NOTHING RETURNING jobrunner_schema.job_keys.idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None),),
     ),
     ('lateness.behind_gates', ()): (
         """WITH found AS

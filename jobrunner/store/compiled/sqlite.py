@@ -1380,22 +1380,6 @@ WHERE job_runs.id = job_effects.run_id AND job_runs.status = 'running' AND job_r
         {},
         (('key', None), ('run_id', None), ('job_type', None), ('attempt', None), ('intended_at', 'instant')),
     ),
-    ('enqueue.holder', ()): (
-        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
-FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type
-WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
-        {'key_scope_1': 'active', 'key_scope_2': 'window'},
-        {},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
-    ),
-    ('enqueue.holders', ()): (
-        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
-FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type, (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
-WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
-        {'key_scope_1': 'active', 'key_scope_2': 'window'},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
-    ),
     ('enqueue.insert_many', (('job_type', 'priority'), ('payload',))): (
         """INSERT INTO job_runs (job_type, priority, payload, status, run_at, created_at, updated_at) SELECT :job_type AS anon_1, :priority AS anon_2, given.payload AS anon_3, 'queued', (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_4, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_5, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_6
 FROM (SELECT json_extract(value, '$.payload') AS payload FROM json_each(:given)) AS given RETURNING id""",
@@ -1806,87 +1790,11 @@ WHERE job_types.job_type = :job_type AND job_types.max_waiting IS NOT NULL)) RET
         {'run_at': 'instant'},
         (('id', None),),
     ),
-    ('enqueue.lock_free', ()): (
-        """WITH ended AS
-(SELECT job_runs.id AS id
-FROM job_runs JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.must_end') AS must_end FROM json_each(:given)) AS given ON given.must_end = :must_end_2 AND job_runs.id = given.run_id
-WHERE job_runs.status IN ('succeeded', 'dead', 'cancelled') ORDER BY job_runs.id)
- SELECT job_keys.idempotency_key
-FROM job_keys JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.must_end') AS must_end FROM json_each(:given)) AS given ON job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key AND job_keys.run_id IS given.run_id
-WHERE given.must_end = :must_end_1 OR (EXISTS (SELECT *
-FROM ended
-WHERE ended.id = job_keys.run_id)) ORDER BY job_keys.job_type, job_keys.idempotency_key""",
-        {'must_end_1': 0, 'must_end_2': 1},
-        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
-        (('idempotency_key', None),),
-    ),
-    ('enqueue.lock_key', ()): (
-        """SELECT job_keys.run_id
-FROM job_keys
-WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
-    ('enqueue.release_keys', ()): (
-        """DELETE FROM job_keys WHERE job_keys.run_id IS NULL AND (job_keys.job_type, job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given)""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (),
-    ),
     ('enqueue.replace', ()): (
         """UPDATE job_runs SET payload=given.payload, run_at=coalesce(given.run_at, ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(given.run_in * 1000000 AS INTEGER)), (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state))), gate=CASE WHEN (job_runs.gate = 'after') THEN job_runs.gate ELSE '' END, updated_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.status') AS status, json_extract(value, '$.payload') AS payload, json_extract(value, '$.run_at') AS run_at, json_extract(value, '$.run_in') AS run_in FROM json_each(:given)) AS given WHERE job_runs.id = given.id AND job_runs.status = given.status AND job_runs.attempts = :attempts_1 RETURNING id""",
         {'attempts_1': 0},
         {'given': (('id', None), ('status', None), ('payload', None), ('run_at', 'instant'), ('run_in', None))},
         (('id', None),),
-    ),
-    ('enqueue.set_run_of_key', ()): (
-        """UPDATE job_keys SET run_id=:run_id_of_key, created_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key RETURNING run_id""",
-        {},
-        {},
-        (('run_id', None),),
-    ),
-    ('enqueue.set_runs_of_keys', ()): (
-        """UPDATE job_keys SET run_id=given.run_id, created_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id FROM json_each(:given)) AS given WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
-        (),
-    ),
-    ('enqueue.take_key', ('sqlite', 'any')): (
-        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
-WHERE NOT (EXISTS (SELECT *
-FROM job_types
-WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING job_type""",
-        {},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_key', ('sqlite', 'forever')): (
-        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
-WHERE NOT (EXISTS (SELECT *
-FROM job_types
-WHERE job_types.job_type = :of_type AND (job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1))) ON CONFLICT DO NOTHING RETURNING job_type""",
-        {'key_scope_1': 'forever'},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_key', ('sqlite', 'other')): (
-        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
-WHERE EXISTS (SELECT *
-FROM job_types
-WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NULL AND job_types.key_scope = :scope AND job_types.key_window IS :window) ON CONFLICT DO NOTHING RETURNING job_type""",
-        {},
-        {},
-        (('job_type', None),),
-    ),
-    ('enqueue.take_keys', ('sqlite',)): (
-        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
-FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
-WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING idempotency_key""",
-        {},
-        {'given': (('job_type', None), ('idempotency_key', None))},
-        (('idempotency_key', None),),
     ),
     ('expansion.limited_types', ()): (
         """SELECT job_types.job_type
@@ -2488,6 +2396,98 @@ FROM held) AND job_runs.lease_token IS NOT NULL RETURNING id""",
         {},
         {'its_can_run': 'json', 'its_settings': 'json'},
         (),
+    ),
+    ('keys.holder', ()): (
+        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type
+WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
+    ('keys.holders', ()): (
+        """SELECT job_keys.idempotency_key, job_keys.run_id, job_runs.status, CASE WHEN (job_keys.run_id IS NULL) THEN 0 WHEN (job_types.key_scope = :key_scope_1) THEN job_runs.status IS NOT NULL AND status IN ('queued', 'failed', 'running') WHEN (job_types.key_scope = :key_scope_2) THEN job_keys.created_at > ((CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) + CAST(-job_types.key_window * 1000000 AS INTEGER)) ELSE 1 END AS is_held, coalesce(job_types.key_scope, 'forever') AS key_scope, job_types.key_window, job_types.max_waiting
+FROM job_keys LEFT OUTER JOIN job_runs ON job_runs.id = job_keys.run_id LEFT OUTER JOIN job_types ON job_types.job_type = job_keys.job_type, (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
+WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        {'key_scope_1': 'active', 'key_scope_2': 'window'},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None), ('run_id', None), ('status', None), ('is_held', 'boolean'), ('key_scope', None), ('key_window', None), ('max_waiting', None)),
+    ),
+    ('keys.lock_free', ()): (
+        """WITH ended AS
+(SELECT job_runs.id AS id
+FROM job_runs JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.must_end') AS must_end FROM json_each(:given)) AS given ON given.must_end = :must_end_2 AND job_runs.id = given.run_id
+WHERE job_runs.status IN ('succeeded', 'dead', 'cancelled') ORDER BY job_runs.id)
+ SELECT job_keys.idempotency_key
+FROM job_keys JOIN (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id, json_extract(value, '$.must_end') AS must_end FROM json_each(:given)) AS given ON job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key AND job_keys.run_id IS given.run_id
+WHERE given.must_end = :must_end_1 OR (EXISTS (SELECT *
+FROM ended
+WHERE ended.id = job_keys.run_id)) ORDER BY job_keys.job_type, job_keys.idempotency_key""",
+        {'must_end_1': 0, 'must_end_2': 1},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None), ('must_end', None))},
+        (('idempotency_key', None),),
+    ),
+    ('keys.lock_key', ()): (
+        """SELECT job_keys.run_id
+FROM job_keys
+WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('keys.release_keys', ()): (
+        """DELETE FROM job_keys WHERE job_keys.run_id IS NULL AND (job_keys.job_type, job_keys.idempotency_key) IN (SELECT given.job_type, given.idempotency_key
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given)""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (),
+    ),
+    ('keys.set_run_of_key', ()): (
+        """UPDATE job_keys SET run_id=:run_id_of_key, created_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) WHERE job_keys.job_type = :of_type AND job_keys.idempotency_key = :key RETURNING run_id""",
+        {},
+        {},
+        (('run_id', None),),
+    ),
+    ('keys.set_runs_of_keys', ()): (
+        """UPDATE job_keys SET run_id=given.run_id, created_at=(CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key, json_extract(value, '$.run_id') AS run_id FROM json_each(:given)) AS given WHERE job_keys.job_type = given.job_type AND job_keys.idempotency_key = given.idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None), ('run_id', None))},
+        (),
+    ),
+    ('keys.take_key', ('sqlite', 'any')): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NOT NULL)) ON CONFLICT DO NOTHING RETURNING job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_key', ('sqlite', 'forever')): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+WHERE NOT (EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :of_type AND (job_types.max_waiting IS NOT NULL OR job_types.key_scope != :key_scope_1))) ON CONFLICT DO NOTHING RETURNING job_type""",
+        {'key_scope_1': 'forever'},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_key', ('sqlite', 'other')): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT :of_type AS anon_1, :key AS anon_2, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_3
+WHERE EXISTS (SELECT *
+FROM job_types
+WHERE job_types.job_type = :of_type AND job_types.max_waiting IS NULL AND job_types.key_scope = :scope AND job_types.key_window IS :window) ON CONFLICT DO NOTHING RETURNING job_type""",
+        {},
+        {},
+        (('job_type', None),),
+    ),
+    ('keys.take_keys', ('sqlite',)): (
+        """INSERT INTO job_keys (job_type, idempotency_key, created_at) SELECT given.job_type, given.idempotency_key, (CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000 + (SELECT clock_offset FROM job_state)) AS anon_1
+FROM (SELECT json_extract(value, '$.job_type') AS job_type, json_extract(value, '$.idempotency_key') AS idempotency_key FROM json_each(:given)) AS given
+WHERE 1 = 1 ON CONFLICT DO NOTHING RETURNING idempotency_key""",
+        {},
+        {'given': (('job_type', None), ('idempotency_key', None))},
+        (('idempotency_key', None),),
     ),
     ('lateness.behind_gates', ()): (
         """WITH found AS
