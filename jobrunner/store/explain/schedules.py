@@ -76,7 +76,8 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
     if blocking is not None:
         found = explain_run(connection, blocking, tick_age=tick_age)
         sentence = f"gives its slots no run before run {blocking} has ended (overlap {row.overlap})."
-        told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking)
+        texts = {} if found is None else found.texts_of_others()
+        told = _say(row, "overlap", sentence, f"jobrunner explain {blocking}", run=blocking, **texts)
         return told if found is None else replace(told, notes=(found.sentence,), forecast=found.forecast)
     hosts = tick_hosts.look(connection, tick_age)
     if hosts.have_stopped:
@@ -93,11 +94,9 @@ def _of_slots(connection: Connection, row: ReadDefinition, tick_age: timedelta) 
         sentence = f"skipped its last slot ({skipped.detail.get('to')}): {said}; {wait}."
         remedy = f"jobrunner schedule trigger {shlex.quote(row.name)}"
         return _say(row, f"skipped_{why}", sentence, remedy, skipped=skipped.detail, next_run_at=row.next_run_at)
-    before = ""
-    if last is not None:
-        found = explain_run(connection, last.id, hosts)
-        before = "" if found is None else f" {found.sentence}"
-    return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at)
+    found = None if last is None else explain_run(connection, last.id, hosts)
+    before, texts = ("", {}) if found is None else (f" {found.sentence}", found.texts_of_others())
+    return _say(row, "not_due", f"waits: {wait}.{before}", None, next_run_at=row.next_run_at, **texts)
 
 
 def _say(row: ReadDefinition, reason: str, sentence: str, remedy: str | None = None, **facts: Any) -> Explanation:
