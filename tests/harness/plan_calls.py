@@ -403,6 +403,7 @@ PEOPLE = {
         "a person's page: the slots of a week, or the newest ones, of some schedules by their index",
     ),
     **dict.fromkeys(("trails.ticks", "trails.last_ticks", "trails.events"), "a person's page: a hundred by their ids"),
+    "trails.left_behind": "a person's page: the ticks of a day by the index of their begins",
     **dict.fromkeys(("queries.show", "logs.look"), "a person's command: one run by its id"),
     **dict.fromkeys(
         ("pauses.listed", "pauses.pause", "pauses.resume", "pauses.concerned"),
