@@ -176,7 +176,8 @@ def facts(connection: Connection, limits: Limits) -> Facts:
 def questions(limits: Limits) -> list[Question]:
     """What ``facts`` asks first, for a page that asks it together."""
     given = _values(limits)
-    return [(Prepared("tallies.clock"), {}), rhythm.QUESTION, *((each, given[name]) for name, each in QUESTIONS.items())]
+    asked = ((each, given[name]) for name, each in QUESTIONS.items())
+    return [(Prepared("tallies.clock"), {}), rhythm.QUESTION, *asked]
 
 
 def _values(limits: Limits) -> dict[str, dict[str, Any]]:

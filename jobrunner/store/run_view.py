@@ -58,9 +58,7 @@ class RunView:
     neighbours: list[Neighbour]
 
 
-def look(
-    connection: Connection, run_id: int, tick_age: timedelta = TICK_AGE
-) -> tuple[RunView, Explanation] | None:
+def look(connection: Connection, run_id: int, tick_age: timedelta = TICK_AGE) -> tuple[RunView, Explanation] | None:
     """The run, and why it does not run. None: there is no such run. One statement, and few more if it is due.
 
     ``tick_age`` is the threshold of ``health``.
