@@ -21,6 +21,7 @@ from jobrunner.store.trails import LeftBehind
 from jobrunner.web.call import Call, Page
 from jobrunner.web.pages import backlog, pausing
 from jobrunner.web.pages.charts import chart
+from jobrunner.web.pages.thresholds import tick_age
 
 _DAY = timedelta(hours=24)
 
@@ -66,5 +67,5 @@ def _read_with_hours(connection: Connection) -> tuple[State, list[Finding] | Non
 
 def _read_all(connection: Connection) -> tuple[State, list[Finding] | None]:
     state, wrong = _read(connection)
-    found = oldest_due(connection)
+    found = oldest_due(connection, tick_age())
     return replace(state, oldest_due=None if found is None else found.brief()), wrong
