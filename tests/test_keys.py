@@ -26,12 +26,6 @@ from jobrunner.store.database import Database as Store
 from jobrunner.store.location import locate
 
 
-@pytest.fixture(autouse=True)
-def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
-
-
 def opened(database: Database) -> Any:
     if isinstance(database, SQLiteDatabase):
         return sqlite3.connect(database.path, timeout=30)

@@ -13,13 +13,6 @@ from harness import Database, SQLiteDatabase
 from jobrunner import Context, job
 from jobrunner.application import registry
 from jobrunner.errors import ConfigurationError, PayloadMismatch, UsageError
-from jobrunner.jobs import policy
-
-
-@pytest.fixture(autouse=True)
-def _no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.setattr(policy, "_declared", {})
 
 
 @pytest.fixture
