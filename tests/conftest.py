@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("harness")
 pytest_plugins = [
     "harness.postgres",
     "harness.databases",
+    "harness.connections",
     "harness.app",
     "harness.commands",
     "harness.cron",
